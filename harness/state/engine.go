@@ -1,0 +1,46 @@
+package state
+
+import (
+	"context"
+	"time"
+)
+
+// Change is a primitive change of one bundle. Events are made of changes.
+type Change struct {
+	Bundle  int32
+	Members int // 0 takes the bundle and its session down
+}
+
+// Engine runs the speakers of one topology. Its methods are called from one
+// goroutine. Virtual time stands still except in Advance.
+type Engine interface {
+	// Start brings every speaker and session up and returns when all are
+	// Established. Prefixes are originated only by Originate.
+	Start(ctx context.Context) error
+	// Originate lets every device originate its prefixes.
+	Originate() error
+	// Apply makes changes at the present virtual time; the speakers hear of
+	// them in the next round.
+	Apply(ctx context.Context, changes []Change) error
+	// Quiet runs rounds until nothing is in flight and no speaker is left to step.
+	Quiet(ctx context.Context) error
+	// Next is the earliest pending timer of any speaker, or damping.Never.
+	Next() time.Duration
+	// Advance moves virtual time forward; timers due are heard in the next round.
+	Advance(to time.Duration)
+	// Now is the virtual time.
+	Now() time.Duration
+	// Rounds counts the rounds so far.
+	Rounds() int
+	// Snapshot copies the state of everything. Call it when quiet.
+	Snapshot() *Snapshot
+	// Counters sums what all wires carried so far.
+	Counters() Counters
+	// TakeLog returns the NLRI that the wires carried since the last call, in
+	// an order that repeats, and forgets them. Empty unless recording is on.
+	TakeLog() []NLRI
+	// Record turns the log of NLRI on or off.
+	Record(on bool)
+	// Close stops everything and returns when nothing is left running.
+	Close() error
+}

@@ -1,0 +1,124 @@
+// Package state holds the plain types that every part of the harness speaks:
+// events, snapshots, counters and verdicts, and the two interfaces that join
+// the parts, Engine (what runs the speakers) and Check (what must hold).
+// It runs nothing itself.
+//
+// Devices, bundles and prefixes are named by their index in the topology. A
+// bundle carries one session, so a session is a bundle seen from one of its
+// two ends, and a directed session is a Direction.
+package state
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bagrig/bagrig/fib"
+)
+
+// Reach, as in package damping, for what is told: no route, a route without a
+// link bandwidth community, or a route with one.
+type Told struct {
+	Present bool
+	Valued  bool
+	Value   float32  // bytes/s, as on the wire; only where Valued
+	Path    []uint32 // AS_PATH before the teller prepends its own ASN
+	Down    bool     // scope: learned from above or from the same tier, so told only down
+}
+
+// SameValue tells whether two told routes have the same presence and value.
+func (t Told) SameValue(u Told) bool {
+	return t.Present == u.Present && t.Valued == u.Valued && (!t.Valued || t.Value == u.Value)
+}
+
+// Member is one member of a multipath set.
+type Member struct {
+	Bundle int32  // the session
+	Share  uint64 // weight as the core wants it, bits/s
+}
+
+// Candidate is a route in Adj-RIB-In.
+type Candidate struct {
+	Bundle int32
+	Path   []uint32 // AS_PATH as received
+	Valued bool     // holds a valid link bandwidth
+	Value  float32  // bytes/s
+}
+
+// Route is what one device decided for one prefix. A device without a route
+// has the zero Route.
+type Route struct {
+	Local      bool        // the device originates the prefix
+	Set        []Member    // multipath set, ascending by Bundle; empty where Local
+	Valued     bool        // the set has a value
+	Bottleneck uint64      // bits/s, before the told value is damped
+	Told       Told        // what neighbours hear, export rules apart
+	Candidates []Candidate // ascending by Bundle; nil in oracle states
+	FIB        fib.Entry   // what hardware has; zero in oracle states
+}
+
+// Reachable tells whether the device has a route at all.
+func (r *Route) Reachable() bool { return r.Local || len(r.Set) > 0 }
+
+// Bundle is the state of one bundle.
+type Bundle struct {
+	Members  int    // member links that are up now
+	Capacity uint64 // bits/s as the bundle's damping passes it; 0 = down
+	Trial    bool   // back from down and on trial
+	Up       bool   // the session is Established
+}
+
+// Snapshot is the whole network at one moment. It shares nothing with the
+// engine that made it.
+type Snapshot struct {
+	Time    time.Duration // virtual time
+	Bundles []Bundle      // in topology order
+	Devices []Device      // in topology order
+}
+
+// Device is the state of one device.
+type Device struct {
+	Routes []Route // by prefix, in topology order
+	FIB    fib.Audit
+}
+
+// Direction names a directed session: a bundle and the end that sends.
+type Direction struct {
+	Bundle int32
+	FromB  bool // sent by the bundle's B end
+}
+
+// NLRI is one announced or withdrawn prefix as a wire carried it.
+type NLRI struct {
+	Dir      Direction
+	Prefix   int32 // index in the topology
+	Round    int   // rounds since the engine started; equal for one round's messages
+	Withdraw bool
+	Dump     bool    // part of the first dump of a session that came up
+	Valued   bool    // carries a valid link bandwidth
+	Value    float32 // bytes/s
+	Path     uint64  // hash of the AS_PATH; equal paths have equal hashes
+}
+
+// Counters counts what the wires carried, fences apart.
+type Counters struct {
+	Updates   int // UPDATE messages
+	Announced int // NLRI
+	Withdrawn int // NLRI
+	EndOfRIB  int
+	Keepalive int
+	Others    int // OPEN, NOTIFICATION, ROUTE-REFRESH
+	Fences    int // swallowed
+}
+
+// NLRI is the unit of every law: announced and withdrawn prefixes.
+func (c Counters) NLRI() int { return c.Announced + c.Withdrawn }
+
+// Sub gives what was counted since d.
+func (c Counters) Sub(d Counters) Counters {
+	return Counters{
+		Updates: c.Updates - d.Updates, Announced: c.Announced - d.Announced, Withdrawn: c.Withdrawn - d.Withdrawn,
+		EndOfRIB: c.EndOfRIB - d.EndOfRIB, Keepalive: c.Keepalive - d.Keepalive, Others: c.Others - d.Others, Fences: c.Fences - d.Fences,
+	}
+}
+
+func (d Direction) String() string { return fmt.Sprintf("%d/%t", d.Bundle, d.FromB) }
