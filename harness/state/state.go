@@ -113,6 +113,14 @@ type Counters struct {
 // NLRI is the unit of every law: announced and withdrawn prefixes.
 func (c Counters) NLRI() int { return c.Announced + c.Withdrawn }
 
+// Add sums two counts.
+func (c Counters) Add(d Counters) Counters {
+	return Counters{
+		Updates: c.Updates + d.Updates, Announced: c.Announced + d.Announced, Withdrawn: c.Withdrawn + d.Withdrawn,
+		EndOfRIB: c.EndOfRIB + d.EndOfRIB, Keepalive: c.Keepalive + d.Keepalive, Others: c.Others + d.Others, Fences: c.Fences + d.Fences,
+	}
+}
+
 // Sub gives what was counted since d.
 func (c Counters) Sub(d Counters) Counters {
 	return Counters{
@@ -122,3 +130,15 @@ func (c Counters) Sub(d Counters) Counters {
 }
 
 func (d Direction) String() string { return fmt.Sprintf("%d/%t", d.Bundle, d.FromB) }
+
+// HashPath is NLRI.Path for an AS_PATH: FNV-1a over its numbers, so that 0 is
+// no path's hash in practice and equal paths have equal hashes.
+func HashPath(path []uint32) uint64 {
+	h := uint64(14695981039346656037)
+	for _, asn := range path {
+		for shift := 24; shift >= 0; shift -= 8 {
+			h = (h ^ uint64(byte(asn>>shift))) * 1099511628211
+		}
+	}
+	return h
+}

@@ -1,0 +1,95 @@
+package fib
+
+import "math"
+
+// Bound returns an error that Reduce does not exceed for that algorithm on
+// those shares, from a formula and without reducing. +Inf means that there
+// is no guarantee: more positive shares than width, so that one is dropped,
+// or an input that Reduce refuses.
+//
+// Equal: the exact error. Every r is (1/n)/(c/C), so the smallest share gives
+// the largest r and the largest share the largest 1/r.
+//
+// Minimax: the error of a vector that is shown to exist; minimax has the
+// least error of all, so its error is at most that. Let c be the shares, C
+// their sum, W the width, n <= W their number.
+//
+//   - Where the shares divided by their greatest common divisor sum to at most
+//     W, they are such a vector, of error 0.
+//   - Else, as long as the smallest share left has c*W'/C' < 1, give it weight
+//     1 and take it out: W' falls by 1 and C' by c. That lowers W'/C', so no
+//     larger share has to be looked at before it. Not all can go: the q =
+//     c*W'/C' of those left sum to W', which is at least their number, so the
+//     largest q is at least 1. Those left have q >= 1. Their floors sum to at
+//     most W' and their ceilings to at least W', so some choice of floor or
+//     ceiling for each sums to W' exactly, with every weight at least 1, and
+//     the whole vector to W. Its error is at most the largest, over those taken
+//     out, of max(r, 1/r) - 1 at weight 1, and over those left, of r - 1 at
+//     the ceiling and 1/r - 1 at the floor.
+//   - The vector of ones, of total n, has the exact error of Equal.
+//
+// The least of these is returned, a part in 10^12 larger, so that Error <=
+// Bound holds after rounding to float64 too. In particular, with q the
+// smallest c*W/C and q >= 1, no minimax error exceeds 1/floor(q).
+func Bound(alg Algorithm, shares []uint64, width int) float64 {
+	if alg.validate() != nil || len(shares) == 0 || width < 1 || width > MaxWidth {
+		return math.Inf(1)
+	}
+	var buf buffers
+	d := newDemand(shares, width, &buf)
+	if d.dropped > 0 {
+		return math.Inf(1)
+	}
+	equal := d.equalWorst()
+	if alg == Equal {
+		return equal.excess()
+	}
+	if d.fits(d.divisor(), width) {
+		return 0
+	}
+	built := d.roundedWorst(width)
+	if equal.atMost(built) {
+		built = equal
+	}
+	return built.excess() * (1 + margin)
+}
+
+// fits tells whether the shares divided by divisor sum to at most width.
+func (d *demand) fits(divisor uint64, width int) bool {
+	return d.sum.cmp(mul64(divisor, uint64(width))) <= 0
+}
+
+// roundedWorst is the largest ratio in the construction of Bound.
+func (d *demand) roundedWorst(width int) ratio {
+	worst := ratio{u128{0, 1}, u128{0, 1}}
+	left, sum := uint64(width), d.sum
+	for i, c := range d.values {
+		if n := uint64(d.counts[i]); mul64(c, left).cmp(sum) < 0 {
+			worst = larger(worst, larger(d.over(1, c, width), d.under(1, c, width)))
+			left -= n
+			sum = sum.sub(mul64(c, n))
+			continue
+		}
+		floor, exact := divide(c, left, sum)
+		ceiling := floor
+		if !exact {
+			ceiling++
+		}
+		worst = larger(worst, larger(d.over(ceiling, c, width), d.under(floor, c, width)))
+	}
+	return worst
+}
+
+// divide returns a*b/c rounded down, and whether nothing was cut off. The
+// quotient is far below 2^53.
+func divide(a, b uint64, c u128) (quotient int, exact bool) {
+	wanted := mul64(a, b)
+	q := uint64(wanted.float() / c.float())
+	for c.times(q).cmp(wanted) > 0 {
+		q--
+	}
+	for c.times(q+1).cmp(wanted) <= 0 {
+		q++
+	}
+	return int(q), c.times(q) == wanted
+}

@@ -1,0 +1,289 @@
+// Package live is the engine that runs real GoBGP speakers, all in this
+// process, joined by wires over loopback. Virtual time stands still while
+// anything is in flight; a round steps every speaker that has input, at a
+// moment when nothing is, so runs repeat exactly.
+//
+// GoBGP's servers share options that each start writes, so one engine runs in
+// a process at a time.
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/fib"
+	"github.com/bagrig/bagrig/harness/state"
+	"github.com/bagrig/bagrig/harness/wire"
+	"github.com/bagrig/bagrig/speakers"
+	"github.com/bagrig/bagrig/speakers/gobgp"
+	"github.com/bagrig/bagrig/topologies"
+)
+
+// Options configures an Engine.
+type Options struct {
+	Topology *topologies.Topology
+	Damping  damping.Pipeline
+	Reduce   fib.Algorithm // empty = fib.Minimax
+	Port     int           // 0 = DefaultPort
+	// Budget is how long nothing may happen before the engine gives up; 0 = 60 s.
+	Budget time.Duration
+	// Progress hears how far a long step is, from the engine's goroutine.
+	Progress func(stage string, done, total int)
+}
+
+// DefaultBudget is the standstill after which a run ends as no-convergence.
+const DefaultBudget = 60 * time.Second
+
+// ErrNoConvergence means that nothing was counted for the whole budget while
+// something was still owed.
+var ErrNoConvergence = errors.New("no-convergence")
+
+// ErrSessionDied means that a session fell that nobody had cut.
+var ErrSessionDied = errors.New("session died")
+
+// ErrRunning means that another engine runs in this process.
+var ErrRunning = errors.New("another rig runs in this process, and GoBGP's servers share their options")
+
+// running guards what GoBGP shares between all servers of a process.
+var running atomic.Bool
+
+// Engine implements state.Engine over GoBGP servers.
+type Engine struct {
+	opts     Options
+	topology *topologies.Topology
+	index    *topologies.Index
+	plan     plan
+	block    *block
+	prefixes *gobgp.Prefixes
+	cores    []*speakers.Core
+	speakers []*gobgp.Speaker
+	tables   []*fib.Table
+	wires    []*wire.Wire // by bundle; nil while down
+	members  []int        // by bundle
+	past     state.Counters
+	pastLog  []state.NLRI
+	now      time.Duration
+	fences   uint32
+	rounds   atomic.Int64
+	record   atomic.Bool
+
+	mu      sync.Mutex
+	tracker *tracker
+	peers   []peerState // by direction: the receiving end's view
+	failure error
+	poke    chan struct{}
+}
+
+var _ state.Engine = (*Engine)(nil)
+
+// New checks that the engine can run here and makes everything that needs no
+// socket but the lock on its addresses. Close must be called.
+func New(opts Options) (_ *Engine, err error) {
+	if opts.Port == 0 {
+		opts.Port = DefaultPort
+	}
+	if opts.Budget == 0 {
+		opts.Budget = DefaultBudget
+	}
+	if opts.Reduce == "" {
+		opts.Reduce = fib.Minimax
+	}
+	t := opts.Topology
+	if err := ensureFiles(len(t.Devices), len(t.Bundles)); err != nil {
+		return nil, err
+	}
+	if !running.CompareAndSwap(false, true) {
+		return nil, ErrRunning
+	}
+	e := &Engine{
+		opts: opts, topology: t, index: t.Index(), wires: make([]*wire.Wire, len(t.Bundles)),
+		tracker: newTracker(2 * len(t.Bundles)), peers: make([]peerState, 2*len(t.Bundles)), poke: make(chan struct{}, 1),
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, e.Close())
+		}
+	}()
+	if e.block, err = takeBlock(opts.Port); err != nil {
+		return nil, err
+	}
+	if e.plan, err = e.block.plan(t, e.index); err != nil {
+		return nil, err
+	}
+	list := make([]netip.Prefix, len(t.Prefixes))
+	for i, p := range t.Prefixes {
+		list[i] = p.Prefix
+	}
+	e.prefixes = gobgp.NewPrefixes(list)
+	for _, b := range t.Bundles {
+		e.members = append(e.members, b.Members)
+	}
+	for _, d := range t.Devices {
+		profile, err := fib.Lookup(d.ASIC)
+		if err != nil {
+			return nil, fmt.Errorf("device %q: %w", d.Name, err)
+		}
+		table, err := fib.NewTable(profile, opts.Reduce)
+		if err != nil {
+			return nil, fmt.Errorf("device %q: %w", d.Name, err)
+		}
+		e.tables = append(e.tables, table)
+	}
+	return e, nil
+}
+
+// Start implements state.Engine.
+func (e *Engine) Start(ctx context.Context) error {
+	if err := e.startSpeakers(ctx); err != nil {
+		return err
+	}
+	all := make([]int32, len(e.topology.Bundles))
+	for b := range all {
+		all[b] = int32(b)
+	}
+	return e.open(ctx, all)
+}
+
+// startSpeakers starts all servers one after another and before any has a
+// peer: each start writes options that working servers read.
+func (e *Engine) startSpeakers(ctx context.Context) error {
+	for i, d := range e.topology.Devices {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		e.progress("start", i, len(e.topology.Devices))
+		cfg := speakers.ConfigOf(e.topology, e.index, i, e.opts.Damping)
+		core := speakers.New(cfg)
+		s, err := gobgp.Start(ctx, gobgp.Options{
+			Name: d.Name, RouterID: e.plan.device[i], Port: e.opts.Port, Listen: e.plan.listen[i],
+			Core: core, Config: cfg, Prefixes: e.prefixes, Peers: e.peersOf(cfg, i), Events: events{e, i},
+		})
+		if err != nil {
+			return err
+		}
+		e.cores = append(e.cores, core)
+		e.speakers = append(e.speakers, s)
+	}
+	return nil
+}
+
+func (e *Engine) peersOf(cfg speakers.Config, device int) []gobgp.Peer {
+	var peers []gobgp.Peer
+	for _, s := range cfg.Sessions {
+		addrs, end := e.plan.session[s.Bundle], e.end(s.Bundle, device)
+		peers = append(peers, gobgp.Peer{
+			Bundle: s.Bundle, Local: addrs[end], Remote: addrs[1-end], ASN: s.NeighborASN, Above: s.NeighborRole >= cfg.Role,
+		})
+	}
+	return peers
+}
+
+// end is 0 where the device is the bundle's A, 1 where it is its B.
+func (e *Engine) end(bundle int32, device int) int {
+	if e.index.Ends[bundle][0] == device {
+		return 0
+	}
+	return 1
+}
+
+// Originate implements state.Engine.
+func (e *Engine) Originate() error {
+	for _, s := range e.speakers {
+		s.Input(speakers.Input{Kind: speakers.Originate})
+	}
+	return nil
+}
+
+// Now implements state.Engine.
+func (e *Engine) Now() time.Duration { return e.now }
+
+// Rounds implements state.Engine.
+func (e *Engine) Rounds() int { return int(e.rounds.Load()) }
+
+// Record implements state.Engine.
+func (e *Engine) Record(on bool) { e.record.Store(on) }
+
+// Next implements state.Engine.
+func (e *Engine) Next() time.Duration {
+	next := damping.Never
+	for _, c := range e.cores {
+		next = min(next, c.Next())
+	}
+	return next
+}
+
+// Advance implements state.Engine.
+func (e *Engine) Advance(to time.Duration) { e.now = max(e.now, to) }
+
+// Close implements state.Engine. It may be called at any time, and again.
+func (e *Engine) Close() error {
+	if e.block == nil && len(e.speakers) == 0 {
+		running.Store(false)
+		return nil
+	}
+	var errs []error
+	e.mu.Lock()
+	if e.failure == nil {
+		e.failure = errors.New("closed")
+	}
+	e.mu.Unlock()
+	for b, w := range e.wires {
+		if w != nil {
+			errs = append(errs, w.Cut())
+			e.wires[b] = nil
+		}
+	}
+	errs = append(errs, parallel(len(e.speakers), func(i int) error { return e.speakers[i].Close() }))
+	e.speakers = nil
+	if e.block != nil {
+		errs = append(errs, e.block.release())
+		e.block = nil
+	}
+	running.Store(false)
+	return errors.Join(errs...)
+}
+
+func (e *Engine) progress(stage string, done, total int) {
+	if e.opts.Progress != nil {
+		e.opts.Progress(stage, done, total)
+	}
+}
+
+// parallel calls f for 0 to n-1 on all cores and returns the first error in
+// the order of the numbers. A panic counts as an error.
+func parallel(n int, f func(int) error) error {
+	errs := make([]error, n)
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				errs[i] = guarded(i, f)
+			}
+		})
+	}
+	workers.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func guarded(i int, f func(int) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f(i)
+}

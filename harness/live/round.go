@@ -1,0 +1,109 @@
+package live
+
+import (
+	"context"
+
+	"github.com/bagrig/bagrig/fib"
+	"github.com/bagrig/bagrig/harness/state"
+	"github.com/bagrig/bagrig/speakers"
+	"github.com/bagrig/bagrig/speakers/gobgp"
+)
+
+// Quiet implements state.Engine.
+func (e *Engine) Quiet(ctx context.Context) error {
+	for {
+		if err := e.waitLull(ctx); err != nil {
+			return err
+		}
+		stepped, err := e.round(ctx)
+		if err != nil || !stepped {
+			return err
+		}
+	}
+}
+
+// round freezes the input of every speaker and steps all that have any. What
+// they tell arrives while others still step, and waits for the next round.
+func (e *Engine) round(ctx context.Context) (stepped bool, err error) {
+	inputs := make([]gobgp.Frozen, len(e.speakers))
+	due := make([]bool, len(e.speakers))
+	for d, s := range e.speakers {
+		inputs[d] = s.Freeze()
+		due[d] = len(inputs[d]) > 0 || e.cores[d].Next() <= e.now
+		stepped = stepped || due[d]
+	}
+	if !stepped {
+		return false, nil
+	}
+	e.rounds.Add(1)
+	told := make([]bool, len(e.speakers))
+	err = parallel(len(e.speakers), func(d int) (err error) {
+		if due[d] {
+			told[d], err = e.speakers[d].Step(ctx, e.now, inputs[d], func(p int32, hops []speakers.Hop) error { return e.program(d, p, hops) })
+		}
+		return err
+	})
+	if err != nil {
+		return true, err
+	}
+	return true, e.fence(ctx, func(d int) bool { return told[d] })
+}
+
+func (e *Engine) program(device int, prefix int32, hops []speakers.Hop) error {
+	p := e.topology.Prefixes[prefix].Prefix
+	if len(hops) == 0 {
+		e.tables[device].Remove(p)
+		return nil
+	}
+	list := make([]fib.Hop, len(hops))
+	for i, h := range hops {
+		list[i] = fib.Hop{ID: h.Bundle, Share: h.Share}
+	}
+	return e.tables[device].Program(p, list)
+}
+
+// Snapshot implements state.Engine.
+func (e *Engine) Snapshot() *state.Snapshot {
+	s := &state.Snapshot{
+		Time:    e.now,
+		Bundles: make([]state.Bundle, len(e.topology.Bundles)),
+		Devices: make([]state.Device, len(e.topology.Devices)),
+	}
+	for b, ends := range e.index.Ends {
+		a, _ := e.cores[ends[0]].Bundle(int32(b))
+		z, _ := e.cores[ends[1]].Bundle(int32(b))
+		s.Bundles[b] = state.Bundle{
+			Members: e.members[b], Capacity: a.Passed.Capacity, Trial: a.Passed.Trial, Up: a.Up && z.Up,
+		}
+	}
+	_ = parallel(len(s.Devices), func(d int) error {
+		s.Devices[d] = e.device(d)
+		return nil
+	})
+	return s
+}
+
+func (e *Engine) device(d int) state.Device {
+	dev := state.Device{Routes: make([]state.Route, len(e.topology.Prefixes)), FIB: e.tables[d].Audit()}
+	var found []speakers.Candidate
+	for p := range dev.Routes {
+		decision := e.cores[d].Decision(int32(p))
+		r := &dev.Routes[p]
+		r.Local, r.Valued, r.Bottleneck = decision.Local, decision.Valued, decision.Bottleneck
+		r.Told = state.Told(decision.Told)
+		for _, h := range decision.Hops {
+			r.Set = append(r.Set, state.Member(h))
+		}
+		found = e.cores[d].Candidates(int32(p), found[:0])
+		if len(found) > 0 {
+			r.Candidates = make([]state.Candidate, len(found))
+		}
+		for i, c := range found {
+			r.Candidates[i] = state.Candidate{Bundle: c.Bundle, Path: c.Route.Path, Valued: c.Route.Valued, Value: c.Route.Value}
+		}
+		if entry, ok := e.tables[d].Lookup(e.topology.Prefixes[p].Prefix); ok {
+			r.FIB = entry
+		}
+	}
+	return dev
+}

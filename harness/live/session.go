@@ -1,0 +1,206 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	api "github.com/osrg/gobgp/v3/api"
+
+	"github.com/bagrig/bagrig/harness/state"
+	"github.com/bagrig/bagrig/harness/wire"
+	"github.com/bagrig/bagrig/speakers"
+	"github.com/bagrig/bagrig/speakers/gobgp"
+)
+
+// Apply implements state.Engine.
+func (e *Engine) Apply(ctx context.Context, changes []state.Change) error {
+	var up, down []int32
+	for _, c := range changes {
+		b := e.topology.Bundles[c.Bundle]
+		if c.Members < 0 || c.Members > b.Members {
+			return fmt.Errorf("bundle %q: members %d: want 0 to %d", b.Name, c.Members, b.Members)
+		}
+		was := e.members[c.Bundle]
+		if was == c.Members {
+			continue
+		}
+		e.members[c.Bundle] = c.Members
+		switch {
+		case was == 0:
+			up = append(up, c.Bundle)
+		case c.Members == 0:
+			down = append(down, c.Bundle)
+		}
+		for _, d := range e.index.Ends[c.Bundle] {
+			e.speakers[d].Input(speakers.Input{Kind: speakers.Capacity, Bundle: c.Bundle, Capacity: b.Capacity(c.Members)})
+		}
+	}
+	if err := e.cut(ctx, down); err != nil {
+		return err
+	}
+	return e.open(ctx, up)
+}
+
+// cut ends sessions: the wires close, both ends notice, and both forget the
+// neighbour, because a fallen session would wait 5 s before it comes back.
+func (e *Engine) cut(ctx context.Context, bundles []int32) error {
+	for _, b := range bundles {
+		w := e.wires[b]
+		e.wires[b] = nil
+		if err := w.Cut(); err != nil {
+			return fmt.Errorf("bundle %q: %w", e.topology.Bundles[b].Name, err)
+		}
+		e.keep(w)
+	}
+	if err := e.waitPeers(ctx, bundles, "down", func(s peerState) bool { return s != api.PeerState_ESTABLISHED }); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	for _, b := range bundles {
+		e.tracker.reset(2 * int(b))
+		e.tracker.reset(2*int(b) + 1)
+	}
+	e.mu.Unlock()
+	for _, b := range bundles {
+		for _, d := range e.index.Ends[b] {
+			if err := e.speakers[d].DeletePeer(ctx, b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keep takes over what a wire counted before it is forgotten.
+func (e *Engine) keep(w *wire.Wire) {
+	for _, fromB := range []bool{false, true} {
+		e.past = e.past.Add(w.Counters(fromB))
+		e.pastLog = w.TakeLog(fromB, e.pastLog)
+	}
+}
+
+// open brings sessions up: both ends learn of the neighbour, the wire dials
+// both as soon as they accept, and each end then owes a fence, since the dump
+// that a new session begins with counts as told.
+func (e *Engine) open(ctx context.Context, bundles []int32) error {
+	if len(bundles) == 0 {
+		return nil
+	}
+	e.mu.Lock()
+	for _, b := range bundles {
+		e.peers[2*b], e.peers[2*b+1] = api.PeerState_UNKNOWN, api.PeerState_UNKNOWN
+	}
+	e.mu.Unlock()
+	ends := make([][]int32, len(e.speakers))
+	for _, b := range bundles {
+		for _, d := range e.index.Ends[b] {
+			ends[d] = append(ends[d], b)
+		}
+	}
+	err := parallel(len(e.speakers), func(d int) error {
+		for _, b := range ends[d] {
+			if err := e.speakers[d].AddPeer(ctx, b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.waitPeers(ctx, bundles, "accepting", func(s peerState) bool { return s == api.PeerState_ACTIVE }); err != nil {
+		return err
+	}
+	if err := e.dial(ctx, bundles); err != nil {
+		return err
+	}
+	if err := e.waitPeers(ctx, bundles, "Established", func(s peerState) bool { return s == api.PeerState_ESTABLISHED }); err != nil {
+		return err
+	}
+	return e.fence(ctx, func(d int) bool { return len(ends[d]) > 0 })
+}
+
+// dialers bounds the connections that are being made at one time; each
+// listener's backlog and GoBGP's accept queue are short.
+const dialers = 16
+
+func (e *Engine) dial(ctx context.Context, bundles []int32) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	limit := make(chan struct{}, dialers)
+	var wg sync.WaitGroup
+	for i, b := range bundles {
+		e.progress("dial", i, len(bundles))
+		limit <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-limit }()
+			w, err := wire.Dial(ctx, wire.Config{
+				Bundle: b, A: e.plan.session[b][0], B: e.plan.session[b][1], Port: e.opts.Port,
+				Fence: gobgp.FencePrefix, Index: e.prefixes.Index, Record: &e.record, Sink: e,
+			})
+			if err != nil {
+				cancel(fmt.Errorf("bundle %q: %w", e.topology.Bundles[b].Name, err))
+				return
+			}
+			e.wires[b] = w
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+// fence lets the chosen speakers add a fence with a new number, which every
+// one of their sessions then owes.
+func (e *Engine) fence(ctx context.Context, chosen func(device int) bool) error {
+	e.fences++
+	e.mu.Lock()
+	for d := range e.speakers {
+		if !chosen(d) {
+			continue
+		}
+		for _, b := range e.index.Of[d] {
+			if e.wires[b] != nil {
+				e.tracker.expect(e.sent(int32(b), d), e.fences)
+			}
+		}
+	}
+	e.mu.Unlock()
+	return parallel(len(e.speakers), func(d int) error {
+		if !chosen(d) {
+			return nil
+		}
+		return e.speakers[d].Fence(ctx, e.fences)
+	})
+}
+
+// Counters implements state.Engine.
+func (e *Engine) Counters() state.Counters {
+	sum := e.past
+	for _, w := range e.wires {
+		if w != nil {
+			sum = sum.Add(w.Counters(false)).Add(w.Counters(true))
+		}
+	}
+	return sum
+}
+
+// TakeLog implements state.Engine.
+func (e *Engine) TakeLog() []state.NLRI {
+	log := e.pastLog
+	e.pastLog = nil
+	for _, w := range e.wires {
+		if w != nil {
+			log = w.TakeLog(false, log)
+			log = w.TakeLog(true, log)
+		}
+	}
+	slices.SortStableFunc(log, func(a, b state.NLRI) int {
+		if a.Round != b.Round {
+			return a.Round - b.Round
+		}
+		return number(a.Dir) - number(b.Dir)
+	})
+	return log
+}

@@ -1,0 +1,192 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	api "github.com/osrg/gobgp/v3/api"
+
+	"github.com/bagrig/bagrig/harness/state"
+)
+
+// peerState is what one end of a session last said of its FSM.
+type peerState = api.PeerState_SessionState
+
+// number is a direction's place in the tracker.
+func number(d state.Direction) int {
+	n := 2 * int(d.Bundle)
+	if d.FromB {
+		n++
+	}
+	return n
+}
+
+// received is the direction that a device receives over a bundle.
+func (e *Engine) received(bundle int32, device int) int {
+	return number(state.Direction{Bundle: bundle, FromB: e.end(bundle, device) == 0})
+}
+
+// sent is the direction that a device sends over a bundle.
+func (e *Engine) sent(bundle int32, device int) int {
+	return number(state.Direction{Bundle: bundle, FromB: e.end(bundle, device) == 1})
+}
+
+// events hears one speaker's server.
+type events struct {
+	e      *Engine
+	device int
+}
+
+// Took implements gobgp.Events.
+func (v events) Took(bundle int32, nlri int) {
+	v.e.mu.Lock()
+	defer v.e.mu.Unlock()
+	if err := v.e.tracker.take(v.e.received(bundle, v.device), nlri); err != nil {
+		v.e.failLocked(fmt.Errorf("speaker %q: bundle %q: %w", v.e.topology.Devices[v.device].Name, v.e.topology.Bundles[bundle].Name, err))
+	}
+	v.e.wakeAtLull()
+}
+
+// PeerState implements gobgp.Events.
+func (v events) PeerState(bundle int32, to peerState) {
+	v.e.mu.Lock()
+	defer v.e.mu.Unlock()
+	v.e.tracker.moves++
+	v.e.peers[v.e.received(bundle, v.device)] = to
+	v.e.wake()
+}
+
+// Failed implements gobgp.Events.
+func (v events) Failed(err error) { v.e.fail(err) }
+
+// Handed implements wire.Sink.
+func (e *Engine) Handed(dir state.Direction, nlri int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.tracker.hand(number(dir), nlri)
+}
+
+// Fence implements wire.Sink.
+func (e *Engine) Fence(dir state.Direction, fence uint32) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	owed := e.tracker.fence(number(dir), fence)
+	e.wakeAtLull()
+	return owed
+}
+
+// Closed implements wire.Sink.
+func (e *Engine) Closed(dir state.Direction, err error) {
+	b := e.topology.Bundles[dir.Bundle]
+	from, to := b.A, b.B
+	if dir.FromB {
+		from, to = to, from
+	}
+	e.fail(fmt.Errorf("%w: bundle %q: speaker %q ended its session with %q: %w", ErrSessionDied, b.Name, from, to, err))
+}
+
+// Round implements wire.Sink.
+func (e *Engine) Round() int { return int(e.rounds.Load()) }
+
+func (e *Engine) fail(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.failLocked(err)
+}
+
+// failLocked keeps the first failure: what follows it is often its echo.
+func (e *Engine) failLocked(err error) {
+	if e.failure == nil {
+		e.failure = err
+	}
+	e.wake()
+}
+
+func (e *Engine) wakeAtLull() {
+	if e.tracker.lull() {
+		e.wake()
+	}
+}
+
+func (e *Engine) wake() {
+	select {
+	case e.poke <- struct{}{}:
+	default:
+	}
+}
+
+// wait returns when done says so. Done is called with the lock held. When
+// nothing is counted for the whole budget, suspects names who is still owed.
+func (e *Engine) wait(ctx context.Context, done func() bool, suspects func() string) error {
+	timer := time.NewTimer(e.opts.Budget)
+	defer timer.Stop()
+	seen := -1
+	for {
+		e.mu.Lock()
+		failure, finished, moves := e.failure, done(), e.tracker.moves
+		e.mu.Unlock()
+		if failure != nil {
+			return failure
+		}
+		if finished {
+			return nil
+		}
+		select {
+		case <-e.poke:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-timer.C:
+			if moves == seen {
+				e.mu.Lock()
+				names := suspects()
+				e.mu.Unlock()
+				return fmt.Errorf("%w: nothing happened for %v: %s", ErrNoConvergence, e.opts.Budget, names)
+			}
+			seen = moves
+			timer.Reset(e.opts.Budget)
+		}
+	}
+}
+
+// waitLull returns when everything that was told has been taken.
+func (e *Engine) waitLull(ctx context.Context) error {
+	return e.wait(ctx, e.tracker.lull, func() string {
+		var names []string
+		for _, dir := range e.tracker.busy() {
+			ends := e.index.Ends[dir/2]
+			names = append(names, e.topology.Devices[ends[dir%2]].Name)
+		}
+		slices.Sort(names)
+		return "still talking: " + few(slices.Compact(names))
+	})
+}
+
+// few joins the first names of a list.
+func few(names []string) string {
+	const most = 10
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// waitPeers returns when both ends of all the bundles are in the state.
+func (e *Engine) waitPeers(ctx context.Context, bundles []int32, what string, is func(peerState) bool) error {
+	missing := func() (names []string) {
+		for _, b := range bundles {
+			for dir := 2 * int(b); dir < 2*int(b)+2; dir++ {
+				if !is(e.peers[dir]) {
+					// A direction's state is that of its receiving end.
+					names = append(names, fmt.Sprintf("%s (%v)", e.topology.Devices[e.index.Ends[b][1-dir%2]].Name, e.peers[dir]))
+				}
+			}
+		}
+		return names
+	}
+	return e.wait(ctx, func() bool { return len(missing()) == 0 }, func() string {
+		return fmt.Sprintf("not %s: %s", what, few(missing()))
+	})
+}

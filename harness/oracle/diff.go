@@ -1,0 +1,115 @@
+package oracle
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bagrig/bagrig/harness/state"
+)
+
+// Change says in what one device's route to one prefix differs between two states.
+type Change struct {
+	Device, Prefix int
+	Bottleneck     bool // bottleneck value, or whether there is a route at all
+	Weights        bool // multipath set or a share in it
+	Told           bool // told value, or whether anything is told
+	Path           bool // told in both states, with another AS path or scope
+}
+
+// SessionChange says in what one directed session is told something else of
+// one prefix. The sender is the device at Dir's sending end.
+type SessionChange struct {
+	Dir    state.Direction
+	Prefix int
+	Told   bool // value, or whether anything is told
+	Path   bool // told in both states, with another AS path or scope
+	Cut    bool // the bundle is down in one of the states: the session's fall or its first dump says it
+}
+
+// Diff lists all routes in which b differs from a, by device, then prefix.
+// Both must be states of one topology; their levels may differ.
+func Diff(a, b *State) []Change {
+	var changes []Change
+	for d := range a.o.asn {
+		for p := range a.o.prefixes {
+			x, y := a.entry(d, p), b.entry(d, p)
+			c := Change{
+				Device: d, Prefix: p,
+				Bottleneck: x.reached != y.reached || x.bottleneck != y.bottleneck,
+				Weights:    !sameSet(a, b, d, p),
+				Told:       x.reached != y.reached || x.value != y.value,
+				Path:       x.reached && y.reached && !samePathAndScope(a, x, b, y),
+			}
+			if c.Bottleneck || c.Weights || c.Told || c.Path {
+				changes = append(changes, c)
+			}
+		}
+	}
+	return changes
+}
+
+// DiffSessions lists what all directed sessions are told otherwise in b than
+// in a, by direction (bundle, then A's end first), then prefix. Both must be
+// states of one topology; their levels may differ.
+func DiffSessions(a, b *State) []SessionChange {
+	var changes []SessionChange
+	for d := range a.o.asn {
+		for p := range a.o.prefixes {
+			changes = appendSessions(changes, a, b, d, p)
+		}
+	}
+	slices.SortFunc(changes, func(x, y SessionChange) int {
+		return cmp.Or(
+			cmp.Compare(x.Dir.Bundle, y.Dir.Bundle),
+			compareBool(x.Dir.FromB, y.Dir.FromB),
+			cmp.Compare(x.Prefix, y.Prefix))
+	})
+	return changes
+}
+
+// appendSessions adds the changes of all sessions over which device d tells.
+func appendSessions(changes []SessionChange, a, b *State, d, p int) []SessionChange {
+	x, y := a.entry(d, p), b.entry(d, p)
+	sameWay := x.reached == y.reached && samePathAndScope(a, x, b, y)
+	for i := a.o.first[d]; i < a.o.first[d+1]; i++ {
+		upA, upB := a.cap[i] > 0, b.cap[i] > 0
+		if sameWay && x.value == y.value && upA == upB {
+			continue
+		}
+		e := a.o.ends[i]
+		toldA := upA && a.exports(d, int(e.peer), x)
+		toldB := upB && b.exports(d, int(e.peer), y)
+		c := SessionChange{
+			Dir:    state.Direction{Bundle: e.bundle, FromB: e.isB},
+			Prefix: p,
+			Told:   toldA != toldB || (toldA && x.value != y.value),
+			Path:   toldA && toldB && !sameWay,
+			Cut:    upA != upB,
+		}
+		if c.Told || c.Path {
+			changes = append(changes, c)
+		}
+	}
+	return changes
+}
+
+func sameSet(a, b *State, device, prefix int) bool {
+	lo, hi := int(a.o.first[device]), int(a.o.first[device+1])
+	base := prefix * len(a.o.ends)
+	return slices.Equal(a.member[base+lo:base+hi], b.member[base+lo:base+hi]) &&
+		slices.Equal(a.share[base+lo:base+hi], b.share[base+lo:base+hi])
+}
+
+func samePathAndScope(a *State, x *entry, b *State, y *entry) bool {
+	return x.down == y.down && samePath(&a.paths, x.told, &b.paths, y.told)
+}
+
+func compareBool(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case y:
+		return -1
+	}
+	return 1
+}

@@ -1,0 +1,264 @@
+// Package oracle computes the state in which a network must end, straight from
+// its graph: who has a route, over which multipath set with which shares, and
+// what each device tells its neighbours. It is the judge of the engines, so it
+// shares no code and no structure with a speaker, and has no messages, no
+// rounds and no time in it.
+//
+// The rules are those of the design's section 4 with every knob at its
+// default. Every origin has a value and a device with a route tells one, so
+// routes without link bandwidth do not arise here.
+//
+//	o := oracle.New(t, grid.Level) // or nil for the undamped state
+//	s := o.State(bundles)
+//	s.Route(device, prefix).Bottleneck
+package oracle
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bagrig/bagrig/harness/state"
+	"github.com/bagrig/bagrig/topologies"
+)
+
+// Bundle is what routing may use of one bundle.
+type Bundle struct {
+	Capacity uint64 // bits/s as the bundle's damping passes it; 0 = down
+	Trial    bool   // back from down: only for prefixes without any other candidate
+}
+
+// Oracle holds what stays the same in all states of one topology. It is not
+// changed after New, so several goroutines may use it.
+type Oracle struct {
+	name     string
+	prefixes []string
+	level    func(uint64) uint64
+	err      error // what New found wrong with the topology
+
+	asn  []uint32          // by device
+	role []topologies.Role // by device
+	up   []int32           // devices from the lowest tier to the highest
+	down []int32           // devices from the highest tier to the lowest
+
+	// A session end is one bundle seen from one device. The ends of device d
+	// are ends[first[d]:first[d+1]], ascending by bundle.
+	ends     []end
+	first    []int32
+	bundles  int    // in the topology
+	parallel []bool // by device: some neighbour has several bundles to it
+
+	origins [][]int32  // by prefix: devices
+	value   [][]uint64 // by prefix: bits/s told by each of its origins
+}
+
+// end is a device's end of a session.
+type end struct {
+	bundle int32
+	peer   int32 // the neighbour's device index
+	isB    bool  // this device is the bundle's B end
+}
+
+// New prepares the states of t, which it does not keep. Level turns a
+// bottleneck value in bits/s into the value that is told, as the quantizer
+// does; nil tells the bottleneck value itself, which gives the undamped state.
+// A topology that is not valid gives states with an error, see State.Err.
+func New(t *topologies.Topology, level func(uint64) uint64) *Oracle {
+	if level == nil {
+		level = func(bits uint64) uint64 { return bits }
+	}
+	o := &Oracle{name: t.Name, level: level}
+	index := make(map[string]int32, len(t.Devices))
+	for i, d := range t.Devices {
+		index[d.Name] = int32(i)
+		o.asn = append(o.asn, d.ASN)
+		o.role = append(o.role, d.Role)
+		o.up = append(o.up, int32(i))
+	}
+	slices.SortStableFunc(o.up, func(a, b int32) int { return int(o.role[a]) - int(o.role[b]) })
+	o.down = slices.Clone(o.up)
+	slices.SortStableFunc(o.down, func(a, b int32) int { return int(o.role[b]) - int(o.role[a]) })
+	o.connect(t, index)
+	o.originate(t, index)
+	return o
+}
+
+// connect lists the session ends of every device.
+func (o *Oracle) connect(t *topologies.Topology, index map[string]int32) {
+	ends := make([][]end, len(t.Devices))
+	for i, b := range t.Bundles {
+		x, okA := index[b.A]
+		y, okB := index[b.B]
+		if !okA || !okB {
+			o.fail("bundle %q: ends %q and %q: want two devices", b.Name, b.A, b.B)
+			continue
+		}
+		ends[x] = append(ends[x], end{bundle: int32(i), peer: y})
+		ends[y] = append(ends[y], end{bundle: int32(i), peer: x, isB: true})
+	}
+	o.bundles = len(t.Bundles)
+	o.first = append(o.first, 0)
+	for _, es := range ends {
+		seen := make(map[int32]bool, len(es))
+		twice := false
+		for _, e := range es {
+			twice = twice || seen[e.peer]
+			seen[e.peer] = true
+		}
+		o.ends = append(o.ends, es...)
+		o.parallel = append(o.parallel, twice)
+		o.first = append(o.first, int32(len(o.ends)))
+	}
+}
+
+// originate lists the origins of every prefix with the values they tell.
+func (o *Oracle) originate(t *topologies.Topology, index map[string]int32) {
+	full := make([]uint64, len(t.Devices)) // bits/s of all bundles at full health
+	for _, b := range t.Bundles {
+		for _, name := range []string{b.A, b.B} {
+			if d, ok := index[name]; ok {
+				full[d] = addSaturating(full[d], uint64(b.Members)*b.Speed)
+			}
+		}
+	}
+	for _, p := range t.Prefixes {
+		var origins []int32
+		var values []uint64
+		for _, name := range p.Origins {
+			d, ok := index[name]
+			if !ok {
+				o.fail("prefix %s: origin %q: want a device", p.Prefix, name)
+				continue
+			}
+			value := p.Bandwidth
+			if value == 0 {
+				value = full[d]
+			}
+			origins, values = append(origins, d), append(values, value)
+		}
+		o.prefixes = append(o.prefixes, p.Prefix.String())
+		o.origins, o.value = append(o.origins, origins), append(o.value, values)
+	}
+}
+
+// fail keeps the first thing that is wrong with the topology.
+func (o *Oracle) fail(format string, args ...any) {
+	if o.err == nil {
+		o.err = fmt.Errorf("topology %q: %s", o.name, fmt.Sprintf(format, args...))
+	}
+}
+
+// State is the end state of all devices and prefixes for one state of the
+// bundles. It does not change.
+type State struct {
+	o     *Oracle
+	err   error
+	paths paths
+
+	cap   []uint64 // by session end: bits/s, 0 = down
+	trial []bool   // by session end
+
+	entries []entry  // by prefix, then device
+	member  []bool   // by prefix, then session end: in the multipath set
+	share   []uint64 // by prefix, then session end
+}
+
+// entry is what one device decided for one prefix, its set apart.
+type entry struct {
+	reached    bool
+	local      bool
+	down       bool    // told only to lower tiers
+	value      float32 // told, bytes/s
+	told       pathID  // as received
+	sent       pathID  // told, with the device's own ASN before it
+	bottleneck uint64  // bits/s
+	heard      uint64  // bits/s that a receiver makes of value
+}
+
+// sameTold tells whether neighbours hear the same from e and f. Both must be
+// of one State, where equal paths have equal ids.
+func (e *entry) sameTold(f *entry) bool {
+	return e.reached == f.reached && e.value == f.value && e.told == f.told && e.down == f.down
+}
+
+// Err tells why the state cannot be relied on, or nil: the topology is not
+// valid, the number of bundles given is wrong, or routes do not settle. The
+// last can happen only with bundles on trial: without them a path grows with
+// every hop and there is exactly one end state.
+func (s *State) Err() error { return s.err }
+
+// Route is what the device decided for the prefix, both by their index in the
+// topology. Candidates and FIB are left zero.
+func (s *State) Route(device, prefix int) *state.Route {
+	e := s.entry(device, prefix)
+	if !e.reached {
+		return &state.Route{}
+	}
+	return &state.Route{
+		Local:      e.local,
+		Set:        s.set(device, prefix),
+		Valued:     true,
+		Bottleneck: e.bottleneck,
+		Told:       state.Told{Present: true, Valued: true, Value: e.value, Path: s.paths.list(e.told), Down: e.down},
+	}
+}
+
+func (s *State) set(device, prefix int) []state.Member {
+	var set []state.Member
+	base := prefix * len(s.o.ends)
+	for i := s.o.first[device]; i < s.o.first[device+1]; i++ {
+		if s.member[base+int(i)] {
+			set = append(set, state.Member{Bundle: s.o.ends[i].bundle, Share: s.share[base+int(i)]})
+		}
+	}
+	return set
+}
+
+// TellsTo tells whether the device tells its route to the prefix over the
+// session of the bundle: it has one, the export rules let it go there, and the
+// bundle is up. It is false where the bundle does not end at the device.
+func (s *State) TellsTo(device, prefix int, bundle int32) bool {
+	for i := s.o.first[device]; i < s.o.first[device+1]; i++ {
+		if e := s.o.ends[i]; e.bundle == bundle {
+			return s.cap[i] > 0 && s.exports(device, int(e.peer), s.entry(device, prefix))
+		}
+	}
+	return false
+}
+
+// Receives is what the neighbours tell the device of the prefix, one candidate
+// for each session that brings one, ascending by bundle: the Adj-RIB-In before
+// the device's own loop check and decision. Paths are as received.
+func (s *State) Receives(device, prefix int) []state.Candidate {
+	var got []state.Candidate
+	for i := s.o.first[device]; i < s.o.first[device+1]; i++ {
+		peer := int(s.o.ends[i].peer)
+		e := s.entry(peer, prefix)
+		if s.cap[i] == 0 || !s.exports(peer, device, e) {
+			continue
+		}
+		got = append(got, state.Candidate{Bundle: s.o.ends[i].bundle, Path: s.paths.list(e.sent), Valued: true, Value: e.value})
+	}
+	return got
+}
+
+// Reach tells for every device whether it has a route to the prefix, which is
+// so exactly where the export rules let the prefix through.
+func (s *State) Reach(prefix int) []bool {
+	reach := make([]bool, len(s.o.asn))
+	for d := range reach {
+		reach[d] = s.entry(d, prefix).reached
+	}
+	return reach
+}
+
+func (s *State) entry(device, prefix int) *entry {
+	return &s.entries[prefix*len(s.o.asn)+device]
+}
+
+// exports tells whether the rules let the teller's route go to the neighbour.
+func (s *State) exports(teller, neighbour int, e *entry) bool {
+	if !e.reached || (e.down && s.o.role[neighbour] >= s.o.role[teller]) {
+		return false
+	}
+	return !s.paths.holds(e.told, s.o.asn[neighbour])
+}

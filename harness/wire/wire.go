@@ -1,0 +1,331 @@
+// Package wire carries one BGP session between two speakers of one process.
+// Both speakers wait to be dialled; a wire dials each from the other's address
+// and splices the two connections, so sessions come up without the retry waits
+// of a dialling peer. It counts what passes, swallows fences, and can be cut.
+//
+// A wire decides nothing: it tells its Sink what it carried.
+package wire
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/bagrig/bagrig/harness/state"
+)
+
+// Sink hears what a wire carries. Its methods are called from the wire's
+// goroutines and must not block.
+type Sink interface {
+	// Handed reports NLRI that the receiver is about to get.
+	Handed(dir state.Direction, nlri int)
+	// Fence reports a fence that was swallowed. It returns whether the fence
+	// is one that was waited for, and so ends the session's first dump.
+	Fence(dir state.Direction, number uint32) bool
+	// Closed reports that the direction ended without Cut.
+	Closed(dir state.Direction, err error)
+	// Round is the number of the present round.
+	Round() int
+}
+
+// Config describes a wire.
+type Config struct {
+	Bundle int32
+	A, B   netip.Addr // the session's addresses at the bundle's ends
+	Port   int        // where both listen
+	Fence  netip.Prefix
+	Index  func(netip.Prefix) (int32, bool) // the number of a prefix in the topology
+	Record *atomic.Bool                     // whether NLRI go to the log; shared by all wires
+	Sink   Sink
+}
+
+// Wire is one session's relay.
+type Wire struct {
+	cfg    Config
+	ends   [2]net.Conn // into A, into B
+	cut    atomic.Bool
+	relays sync.WaitGroup
+	dirs   [2]direction // from A, from B
+}
+
+type direction struct {
+	mu       sync.Mutex
+	counters state.Counters
+	log      []state.NLRI
+	dump     bool
+	notice   string // the last NOTIFICATION
+}
+
+// redials bounds how often a speaker may close a connection before its OPEN.
+const redials = 100
+
+// Dial connects both ends and returns when each has sent its OPEN and the
+// relay runs. A speaker that is not ready closes the connection before its
+// OPEN; that end is dialled again.
+func Dial(ctx context.Context, cfg Config) (*Wire, error) {
+	w := &Wire{cfg: cfg}
+	var opens [2][]byte
+	ends := [2]netip.Addr{cfg.A, cfg.B}
+	for i := range ends {
+		var err error
+		if w.ends[i], opens[i], err = dialEnd(ctx, ends[1-i], ends[i], cfg.Port); err != nil {
+			if i == 1 {
+				w.ends[0].Close()
+			}
+			return nil, fmt.Errorf("wire %v to %v: %w", ends[1-i], ends[i], err)
+		}
+	}
+	for i := range ends {
+		w.dirs[i].dump = true
+		w.relays.Add(1)
+		go w.relay(i, opens[i])
+	}
+	return w, nil
+}
+
+// dialEnd connects to a speaker and reads its OPEN.
+func dialEnd(ctx context.Context, from, to netip.Addr, port int) (net.Conn, []byte, error) {
+	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
+	var last error
+	for range redials {
+		conn, err := dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(to, uint16(port)).String())
+		if err != nil {
+			return nil, nil, err
+		}
+		stop := context.AfterFunc(ctx, func() { conn.Close() })
+		open, err := readMessage(conn)
+		if stop() && err == nil {
+			return conn, open, nil
+		}
+		conn.Close()
+		if ctx.Err() != nil {
+			return nil, nil, context.Cause(ctx)
+		}
+		last = err
+	}
+	return nil, nil, fmt.Errorf("closed %d times before OPEN: %w", redials, last)
+}
+
+func readMessage(r io.Reader) ([]byte, error) {
+	head := make([]byte, headerLen)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return nil, err
+	}
+	n, err := messageLen(head)
+	if err != nil {
+		return nil, err
+	}
+	message := append(head, make([]byte, n-headerLen)...)
+	_, err = io.ReadFull(r, message[headerLen:])
+	return message, err
+}
+
+// relay carries what end i sends until the connection ends.
+func (w *Wire) relay(i int, open []byte) {
+	defer w.relays.Done()
+	dir := state.Direction{Bundle: w.cfg.Bundle, FromB: i == 1}
+	err := func() (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic in a wire: %v\n%s", p, debug.Stack())
+			}
+		}()
+		return w.copy(i, dir, open)
+	}()
+	w.ends[1-i].Close()
+	if w.cut.Load() {
+		return
+	}
+	if notice := w.notice(i); notice != "" {
+		err = fmt.Errorf("%s, then %w", notice, err)
+	}
+	w.cfg.Sink.Closed(dir, err)
+}
+
+func (w *Wire) copy(i int, dir state.Direction, open []byte) error {
+	src, dst := w.ends[i], w.ends[1-i]
+	buf := make([]byte, maxMessage)
+	have := copy(buf, open)
+	for {
+		used, keep, err := w.pass(i, dir, buf[:have])
+		if err != nil {
+			return err
+		}
+		if keep > 0 {
+			if _, err := dst.Write(buf[:keep]); err != nil {
+				return err
+			}
+		}
+		have = copy(buf, buf[used:have])
+		n, err := src.Read(buf[have:])
+		if err != nil {
+			return err
+		}
+		have += n
+	}
+}
+
+// pass counts the complete messages at the front of buf and moves those that
+// are to be carried together. It returns the length of what it looked at and
+// of what is to be written.
+func (w *Wire) pass(i int, dir state.Direction, buf []byte) (used, keep int, err error) {
+	d := &w.dirs[i]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	handed := 0
+	for len(buf)-used >= headerLen {
+		n, err := messageLen(buf[used:])
+		if err != nil {
+			return used, keep, err
+		}
+		if len(buf)-used < n {
+			break
+		}
+		message := buf[used : used+n]
+		used += n
+		nlri, fence, err := w.count(d, dir, message)
+		if err != nil {
+			return used, keep, err
+		}
+		if fence != nil {
+			w.cfg.Sink.Handed(dir, handed)
+			handed = 0
+			d.dump = !w.cfg.Sink.Fence(dir, *fence) && d.dump
+			continue
+		}
+		handed += nlri
+		keep += copy(buf[keep:], message)
+	}
+	if handed > 0 {
+		w.cfg.Sink.Handed(dir, handed)
+	}
+	return used, keep, nil
+}
+
+// notice is the last NOTIFICATION that end i sent.
+func (w *Wire) notice(i int) string {
+	w.dirs[i].mu.Lock()
+	defer w.dirs[i].mu.Unlock()
+	return w.dirs[i].notice
+}
+
+// count accounts for one message. It returns its NLRI, or the number of the
+// fence that it is.
+func (w *Wire) count(d *direction, dir state.Direction, message []byte) (nlri int, fence *uint32, err error) {
+	switch message[headerLen-1] {
+	case typeUpdate:
+	case typeKeepalive:
+		d.counters.Keepalive++
+		return 0, nil, nil
+	case typeNotification:
+		d.counters.Others++
+		d.notice = fmt.Sprintf("NOTIFICATION % x", message[headerLen:])
+		return 0, nil, nil
+	default:
+		d.counters.Others++
+		return 0, nil, nil
+	}
+	u, err := parseUpdate(message[headerLen:])
+	if err != nil {
+		return 0, nil, err
+	}
+	if number, ok := u.fence(w.cfg.Fence); ok {
+		d.counters.Fences++
+		return 0, &number, nil
+	}
+	withdrawn, err := u.withdrawn.count()
+	if err != nil {
+		return 0, nil, err
+	}
+	announced, err := u.announced.count()
+	if err != nil {
+		return 0, nil, err
+	}
+	if withdrawn+announced == 0 {
+		d.counters.EndOfRIB++
+		return 0, nil, nil
+	}
+	d.counters.Updates++
+	d.counters.Announced += announced
+	d.counters.Withdrawn += withdrawn
+	if w.cfg.Record.Load() {
+		w.record(d, dir, u)
+	}
+	return withdrawn + announced, nil, nil
+}
+
+func (w *Wire) record(d *direction, dir state.Direction, u update) {
+	entry := state.NLRI{Dir: dir, Round: w.cfg.Sink.Round(), Dump: d.dump}
+	note := func(p netip.Prefix) {
+		if i, ok := w.cfg.Index(p); ok {
+			entry.Prefix = i
+			d.log = append(d.log, entry)
+		}
+	}
+	entry.Withdraw = true
+	u.withdrawn.each(note)
+	entry.Withdraw = false
+	entry.Path, entry.Value, entry.Valued = u.told()
+	u.announced.each(note)
+}
+
+// Counters is what the A end, or the B end, has sent so far.
+func (w *Wire) Counters(fromB bool) state.Counters {
+	d := w.dir(fromB)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.counters
+}
+
+// TakeLog appends the recorded NLRI of one direction to list and forgets them.
+func (w *Wire) TakeLog(fromB bool, list []state.NLRI) []state.NLRI {
+	d := w.dir(fromB)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list = append(list, d.log...)
+	d.log = nil
+	return list
+}
+
+func (w *Wire) dir(fromB bool) *direction {
+	if fromB {
+		return &w.dirs[1]
+	}
+	return &w.dirs[0]
+}
+
+// Cut closes both connections and returns when the relay has ended.
+func (w *Wire) Cut() error {
+	w.cut.Store(true)
+	var errs []error
+	for _, c := range w.ends {
+		if err := c.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	w.relays.Wait()
+	return errors.Join(errs...)
+}
+
+const (
+	headerLen        = 19   // RFC 4271 S4.1
+	maxMessage       = 4096 // RFC 4271 S4.1
+	typeUpdate       = 2
+	typeNotification = 3
+	typeKeepalive    = 4
+)
+
+func messageLen(head []byte) (int, error) {
+	n := int(binary.BigEndian.Uint16(head[16:]))
+	if n < headerLen || n > maxMessage {
+		return 0, fmt.Errorf("message length %d: want %d to %d", n, headerLen, maxMessage)
+	}
+	return n, nil
+}

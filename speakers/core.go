@@ -1,0 +1,283 @@
+package speakers
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/speakers/linkbw"
+)
+
+// Core is the state machine of one speaker. It is not safe for concurrent use.
+type Core struct {
+	cfg        Config
+	sessions   []session
+	parallel   bool // two sessions lead to one neighbour
+	originates bool
+	candidates []candidate // by prefix, then by session
+	prefixes   []prefix
+	dirty      []bool
+	anyDirty   bool
+	next       time.Duration
+	now        time.Duration
+}
+
+type session struct {
+	up       bool
+	capacity uint64
+	policy   damping.BundlePolicy
+	passed   damping.Passed
+	next     time.Duration
+}
+
+type candidate struct {
+	route   Route
+	present bool
+}
+
+type prefix struct {
+	origin     int32 // index in cfg.Origins, or -1
+	local      bool
+	programmed bool
+	audible    bool // told is out at some neighbour
+	valued     bool
+	bottleneck uint64
+	hops       []Hop
+	told       Told
+	policy     damping.ToldPolicy
+	next       time.Duration
+}
+
+// New makes a core whose bundles are at full health, whose sessions are down
+// and which originates nothing yet. The bundles' damping sees its first value
+// at time 0.
+func New(cfg Config) *Core {
+	c := &Core{
+		cfg:        cfg,
+		sessions:   make([]session, len(cfg.Sessions)),
+		candidates: make([]candidate, cfg.Prefixes*len(cfg.Sessions)),
+		prefixes:   make([]prefix, cfg.Prefixes),
+		dirty:      make([]bool, cfg.Prefixes),
+		next:       Never,
+	}
+	seen := map[int32]bool{}
+	for i, s := range cfg.Sessions {
+		c.parallel = c.parallel || seen[s.Neighbor]
+		seen[s.Neighbor] = true
+		policy := cfg.Damping.NewBundle()
+		passed, next := policy.Step(0, s.Capacity)
+		c.sessions[i] = session{capacity: s.Capacity, policy: policy, passed: passed, next: next}
+		c.next = earlier(c.next, next)
+	}
+	for i := range c.prefixes {
+		c.prefixes[i] = prefix{origin: -1, policy: cfg.Damping.NewTold(), next: Never}
+	}
+	for i, o := range cfg.Origins {
+		c.prefixes[o.Prefix].origin = int32(i)
+	}
+	return c
+}
+
+// Next is when the core must be stepped again although no input came, or Never.
+func (c *Core) Next() time.Duration { return c.next }
+
+// Step takes everything that happened since the last step, in the order of
+// arrival per session, and appends to effects what must be done, prefix by
+// prefix in ascending order. Time must not go backwards. An input for a bundle
+// or prefix that the core does not know is an error, and changes nothing.
+func (c *Core) Step(now time.Duration, inputs []Input, effects []Effect) ([]Effect, error) {
+	if now < c.now {
+		return effects, fmt.Errorf("step at %v: time went backwards from %v", now, c.now)
+	}
+	for _, in := range inputs {
+		if err := c.check(in); err != nil {
+			return effects, err
+		}
+	}
+	c.now = now
+	for i := range inputs {
+		c.apply(&inputs[i])
+	}
+	timers := c.next <= now
+	if timers {
+		c.bundleTimers()
+	}
+	if timers || c.anyDirty {
+		for p := range c.prefixes {
+			if c.dirty[p] || c.prefixes[p].next <= now {
+				effects = c.decide(int32(p), effects)
+			}
+		}
+	}
+	c.settleTimers()
+	return effects, nil
+}
+
+func (c *Core) check(in Input) error {
+	if in.Kind == Originate {
+		return nil
+	}
+	if _, ok := c.sessionOf(in.Bundle); !ok {
+		return fmt.Errorf("%v: bundle %d: not one of this speaker's %d", in.Kind, in.Bundle, len(c.sessions))
+	}
+	if (in.Kind == Announce || in.Kind == Withdraw) && (in.Prefix < 0 || int(in.Prefix) >= len(c.prefixes)) {
+		return fmt.Errorf("%v: prefix %d: want 0 to %d", in.Kind, in.Prefix, len(c.prefixes)-1)
+	}
+	if in.Kind < SessionUp || in.Kind > Originate {
+		return fmt.Errorf("%v: unknown kind of input", in.Kind)
+	}
+	return nil
+}
+
+func (c *Core) sessionOf(bundle int32) (int, bool) {
+	return slices.BinarySearchFunc(c.cfg.Sessions, bundle, func(s Session, b int32) int { return int(s.Bundle) - int(b) })
+}
+
+func (c *Core) apply(in *Input) {
+	if in.Kind == Originate {
+		c.originates = true
+		for _, o := range c.cfg.Origins {
+			c.mark(int(o.Prefix))
+		}
+		return
+	}
+	s, _ := c.sessionOf(in.Bundle)
+	switch in.Kind {
+	case SessionUp:
+		c.sessions[s].up = true
+	case SessionDown:
+		c.sessions[s].up = false
+		for p := range c.prefixes {
+			c.setCandidate(p, s, candidate{})
+		}
+	case Announce:
+		route := in.Route
+		if route.LocalPref == 0 {
+			route.LocalPref = DefaultLocalPref
+		}
+		c.setCandidate(int(in.Prefix), s, candidate{route: route, present: true})
+	case Withdraw:
+		c.setCandidate(int(in.Prefix), s, candidate{})
+	case Capacity:
+		c.sessions[s].capacity = in.Capacity
+		c.stepBundle(s)
+	}
+}
+
+func (c *Core) setCandidate(p, s int, to candidate) {
+	at := &c.candidates[p*len(c.sessions)+s]
+	if at.equal(to) {
+		return
+	}
+	*at = to
+	c.mark(p)
+}
+
+func (a candidate) equal(b candidate) bool {
+	return a.present == b.present && a.route.Valued == b.route.Valued && a.route.Value == b.route.Value &&
+		a.route.LocalPref == b.route.LocalPref && a.route.Origin == b.route.Origin && slices.Equal(a.route.Path, b.route.Path)
+}
+
+func (c *Core) mark(p int) {
+	c.dirty[p] = true
+	c.anyDirty = true
+}
+
+// stepBundle hears the bundle's damping and marks what the bundle carries.
+func (c *Core) stepBundle(s int) {
+	state := &c.sessions[s]
+	passed, next := state.policy.Step(c.now, state.capacity)
+	state.next = next
+	if passed == state.passed {
+		return
+	}
+	state.passed = passed
+	for p := range c.prefixes {
+		if c.candidates[p*len(c.sessions)+s].present {
+			c.mark(p)
+		}
+	}
+}
+
+func (c *Core) bundleTimers() {
+	for s := range c.sessions {
+		if c.sessions[s].next <= c.now {
+			c.stepBundle(s)
+		}
+	}
+}
+
+func (c *Core) settleTimers() {
+	c.anyDirty = false
+	c.next = Never
+	for s := range c.sessions {
+		c.next = earlier(c.next, c.sessions[s].next)
+	}
+	if c.cfg.Damping.Timed() {
+		for p := range c.prefixes {
+			c.next = earlier(c.next, c.prefixes[p].next)
+		}
+	}
+}
+
+// decide runs the whole chain for one prefix: decision, weights, told value,
+// effects.
+func (c *Core) decide(p int32, effects []Effect) []Effect {
+	c.dirty[p] = false
+	pre := &c.prefixes[p]
+	set, best, local := c.selectSet(p)
+	hops, valued, bottleneck := c.weigh(p, set)
+	if local {
+		valued, bottleneck = true, c.cfg.Origins[pre.origin].Bandwidth
+	}
+	pre.local, pre.valued, pre.bottleneck = local, valued, bottleneck
+
+	told := Told{}
+	in := damping.Value{}
+	switch {
+	case local:
+		told.Present = true
+	case len(set) > 0:
+		route := c.candidates[int(p)*len(c.sessions)+best].route
+		told = Told{Present: true, Path: route.Path, Down: c.cfg.Sessions[best].NeighborRole >= c.cfg.Role}
+	}
+	if told.Present {
+		in.Reach = damping.Unvalued
+		if valued {
+			in = damping.Value{Reach: damping.Valued, Bits: bottleneck}
+		}
+	}
+	out, next := pre.policy.Step(c.now, in)
+	pre.next = next
+	told.Present = out.Reach != damping.Gone && told.Present
+	if out.Reach == damping.Valued && told.Present {
+		told.Valued, told.Value = true, linkbw.FromBits(out.Bits)
+	}
+	if !told.Present {
+		told = Told{}
+	}
+	return c.emit(p, hops, told, effects)
+}
+
+// emit turns the difference to what was told and programmed into effects.
+func (c *Core) emit(p int32, hops []Hop, told Told, effects []Effect) []Effect {
+	pre := &c.prefixes[p]
+	audible := c.audible(told)
+	if pre.audible && !audible {
+		effects = append(effects, Effect{Kind: Untell, Prefix: p})
+	}
+	switch {
+	case len(hops) == 0 && pre.programmed:
+		effects = append(effects, Effect{Kind: Unprogram, Prefix: p})
+		pre.programmed = false
+	case len(hops) > 0 && !slices.Equal(hops, pre.hops):
+		effects = append(effects, Effect{Kind: Program, Prefix: p, Hops: hops})
+		pre.programmed = true
+	}
+	if audible && (!pre.audible || !pre.told.equal(told)) {
+		effects = append(effects, Effect{Kind: Tell, Prefix: p, Told: told})
+	}
+	pre.hops, pre.told, pre.audible = hops, told, audible
+	return effects
+}

@@ -1,0 +1,70 @@
+package speakers
+
+import "slices"
+
+// selectSet is the decision process for one prefix. It returns the sessions of
+// the multipath set in ascending order, and the member whose path is told on:
+// the one with the lowest router id, then the lowest session address. A device
+// that originates the prefix uses its own route, unless a candidate has a
+// higher LOCAL_PREF.
+//
+// Everything that ties up to ORIGIN is in the set; the contents of AS_PATH do
+// not matter, and neither MED nor link bandwidth takes part (RFC 10005 S3.2).
+func (c *Core) selectSet(p int32) (set []int, best int, local bool) {
+	row := c.candidates[int(p)*len(c.sessions) : (int(p)+1)*len(c.sessions)]
+	local = c.originates && c.prefixes[p].origin >= 0
+	trial := !local && !c.anySettled(row)
+	best = -1
+	for s := range row {
+		if !c.usable(row, s) || c.sessions[s].passed.Trial && !trial {
+			continue
+		}
+		switch {
+		case local && row[s].route.LocalPref <= DefaultLocalPref:
+			continue
+		case best >= 0 && worse(row[s].route, row[best].route):
+			continue
+		case best >= 0 && worse(row[best].route, row[s].route):
+			set = set[:0]
+			best = s
+		case best < 0 || c.lower(s, best):
+			best = s
+		}
+		set = append(set, s)
+	}
+	return set, best, local && best < 0
+}
+
+// anySettled tells whether some usable candidate is over a bundle that is not
+// on trial.
+func (c *Core) anySettled(row []candidate) bool {
+	for s := range row {
+		if c.usable(row, s) && !c.sessions[s].passed.Trial {
+			return true
+		}
+	}
+	return false
+}
+
+// usable drops candidates with the own ASN and candidates from down bundles.
+func (c *Core) usable(row []candidate, s int) bool {
+	return row[s].present && c.sessions[s].passed.Capacity > 0 && !slices.Contains(row[s].route.Path, c.cfg.ASN)
+}
+
+// worse tells whether a loses against b.
+func worse(a, b Route) bool {
+	if a.LocalPref != b.LocalPref {
+		return a.LocalPref < b.LocalPref
+	}
+	if len(a.Path) != len(b.Path) {
+		return len(a.Path) > len(b.Path)
+	}
+	return a.Origin > b.Origin
+}
+
+// lower tells whether session a comes before b by router id, then by session
+// address. Both ascend with the indexes.
+func (c *Core) lower(a, b int) bool {
+	na, nb := c.cfg.Sessions[a].Neighbor, c.cfg.Sessions[b].Neighbor
+	return na < nb || na == nb && a < b
+}

@@ -1,0 +1,183 @@
+// Package speakers is the core of a BAG speaker: the decision process, the
+// bottleneck value, the weights and the export rules, as a pure state machine.
+// Inputs and the present time go in, effects come out; there is no goroutine,
+// socket or clock inside. Package speakers/gobgp runs a core over a GoBGP
+// server; the simulator runs the same core in virtual time.
+//
+// Devices and bundles are named by their index in the topology, prefixes by
+// theirs. Router ids ascend in device order, so the lower index wins a tie.
+package speakers
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/topologies"
+)
+
+// DefaultLocalPref is the LOCAL_PREF of a route that came without one
+// (RFC 4271 leaves it to local policy; 100 is what implementations use).
+const DefaultLocalPref = 100
+
+// Config is what a core knows from the start.
+type Config struct {
+	ASN      uint32
+	Role     topologies.Role
+	Sessions []Session // ascending by Bundle
+	Prefixes int       // number of prefixes that exist anywhere
+	Origins  []Origin  // ascending by Prefix
+	Damping  damping.Pipeline
+}
+
+// Session is one eBGP session, over one bundle.
+type Session struct {
+	Bundle       int32
+	Neighbor     int32 // device index; stands for the router id
+	NeighborASN  uint32
+	NeighborRole topologies.Role
+	Capacity     uint64 // bits/s of the bundle at full health
+}
+
+// Origin is a prefix that the device originates.
+type Origin struct {
+	Prefix    int32
+	Bandwidth uint64 // bits/s told, a constant
+}
+
+// ConfigOf gives the configuration of one device of a topology.
+func ConfigOf(t *topologies.Topology, ix *topologies.Index, device int, pipeline damping.Pipeline) Config {
+	d := t.Devices[device]
+	cfg := Config{ASN: d.ASN, Role: d.Role, Prefixes: len(t.Prefixes), Damping: pipeline}
+	full := uint64(0)
+	for _, b := range ix.Of[device] {
+		bundle, ends := t.Bundles[b], ix.Ends[b]
+		neighbor := ends[0]
+		if neighbor == device {
+			neighbor = ends[1]
+		}
+		capacity := bundle.Capacity(bundle.Members)
+		full += capacity
+		cfg.Sessions = append(cfg.Sessions, Session{
+			Bundle: int32(b), Neighbor: int32(neighbor), NeighborASN: t.Devices[neighbor].ASN,
+			NeighborRole: t.Devices[neighbor].Role, Capacity: capacity,
+		})
+	}
+	for i, p := range t.Prefixes {
+		for _, name := range p.Origins {
+			if name != d.Name {
+				continue
+			}
+			bandwidth := p.Bandwidth
+			if bandwidth == 0 {
+				bandwidth = full
+			}
+			cfg.Origins = append(cfg.Origins, Origin{Prefix: int32(i), Bandwidth: bandwidth})
+		}
+	}
+	return cfg
+}
+
+// InputKind says what an Input reports.
+type InputKind uint8
+
+// The kinds of Input.
+const (
+	SessionUp   InputKind = iota + 1 // the session is Established
+	SessionDown                      // the session fell; its candidates are gone
+	Announce                         // Route for Prefix arrived
+	Withdraw                         // Prefix was withdrawn
+	Capacity                         // the bundle's capacity is now Capacity
+	Originate                        // the device starts to originate all its prefixes
+)
+
+var inputNames = [...]string{SessionUp: "session up", SessionDown: "session down", Announce: "announce", Withdraw: "withdraw", Capacity: "capacity", Originate: "originate"}
+
+func (k InputKind) String() string {
+	if int(k) < len(inputNames) && inputNames[k] != "" {
+		return inputNames[k]
+	}
+	return fmt.Sprintf("InputKind(%d)", uint8(k))
+}
+
+// Input is one thing that happened to a speaker.
+type Input struct {
+	Kind     InputKind
+	Bundle   int32  // the session; all kinds but Originate
+	Prefix   int32  // Announce, Withdraw
+	Route    Route  // Announce
+	Capacity uint64 // Capacity: bits/s, 0 = down
+}
+
+// Route is a route as a neighbour told it. The core keeps Path and never
+// writes to it.
+type Route struct {
+	Path      []uint32 // AS_PATH, the neighbour's ASN first
+	LocalPref uint32   // 0 counts as DefaultLocalPref
+	Origin    uint8    // 0 IGP, 1 EGP, 2 incomplete
+	Valued    bool     // holds at least one valid link bandwidth
+	Value     float32  // the lowest valid one, bytes/s
+}
+
+// Hop is a next hop with its share of the traffic.
+type Hop struct {
+	Bundle int32
+	Share  uint64 // bits/s; 0 = no traffic
+}
+
+// Told is what neighbours hear of one prefix, the export rules apart.
+type Told struct {
+	Present bool
+	Valued  bool
+	Value   float32  // bytes/s
+	Path    []uint32 // AS_PATH before the own ASN is prepended; empty at an origin
+	Down    bool     // learned from above or from the same tier: told only down
+}
+
+// EffectKind says what an Effect asks for.
+type EffectKind uint8
+
+// The kinds of Effect.
+const (
+	Tell      EffectKind = iota + 1 // announce Told to the neighbours that Exports names
+	Untell                          // withdraw from all neighbours
+	Program                         // give hardware Hops
+	Unprogram                       // take the prefix from hardware
+)
+
+// Effect is one thing that the engine must do. The order of effects is that of
+// BGP++: a withdrawal is sent before the FIB loses the route, an announcement
+// after the FIB has it.
+type Effect struct {
+	Kind   EffectKind
+	Prefix int32
+	Told   Told
+	Hops   []Hop // ascending by Bundle; not written to later
+}
+
+// Candidate is a route in Adj-RIB-In.
+type Candidate struct {
+	Bundle int32
+	Route  Route
+}
+
+// Decision is what the core holds for one prefix.
+type Decision struct {
+	Local      bool
+	Hops       []Hop // the multipath set; empty where Local
+	Valued     bool
+	Bottleneck uint64 // bits/s, before the told value is damped
+	Told       Told
+}
+
+// Bundle is what the core knows of one bundle.
+type Bundle struct {
+	Up     bool // the session is Established
+	Passed damping.Passed
+}
+
+// Never is the time of a timer that is not set.
+const Never = damping.Never
+
+// earlier is the earlier of two times.
+func earlier(a, b time.Duration) time.Duration { return min(a, b) }

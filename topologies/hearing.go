@@ -1,0 +1,166 @@
+package topologies
+
+import (
+	"fmt"
+	"slices"
+)
+
+// originators gives the devices that originate a prefix, ascending.
+func (c *checker) originators() []int {
+	var list []int
+	for i := range c.t.Prefixes {
+		for _, name := range c.t.Prefixes[i].Origins {
+			list = append(list, c.x.Device[name])
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// originatorASNs reports originating devices that share an ASN and not their
+// prefixes: each would drop the other's routes as looped, so that no policy
+// could bring them together.
+func (c *checker) originatorASNs() {
+	originates := make([][]int, len(c.t.Devices))
+	for i := range c.t.Prefixes {
+		for _, name := range c.t.Prefixes[i].Origins {
+			d := c.x.Device[name]
+			originates[d] = append(originates[d], i)
+		}
+	}
+	first := map[uint32]int{}
+	for _, d := range c.originators() {
+		asn := c.t.Devices[d].ASN
+		before, ok := first[asn]
+		if !ok {
+			first[asn] = d
+			continue
+		}
+		if !slices.Equal(originates[before], originates[d]) {
+			c.add(devicePart, d, "asn", asn, fmt.Sprintf(
+				"%q has it too and originates other prefixes, so each drops the other's routes: want an ASN of its own", c.t.Devices[before].Name))
+		}
+	}
+}
+
+// chunk is how many originating devices are followed at a time: it bounds the
+// memory, and keeps one device's bits in a cache line.
+const chunk = 512
+
+type heard [chunk / 64]uint64
+
+func (h *heard) or(o *heard) {
+	for i := range h {
+		h[i] |= o[i]
+	}
+}
+
+func (h *heard) set(i int) { h[i/64] |= 1 << (i % 64) }
+
+func (h *heard) has(i int) bool { return h[i/64]>>(i%64)&1 == 1 }
+
+// everyone has the first n bits set.
+func everyone(n int) (h heard) {
+	for i := range n {
+		h.set(i)
+	}
+	return h
+}
+
+// apart reports originating devices that cannot hear of one another under
+// valley-free export, where what was learned from below goes everywhere and
+// anything else only down. It names the first two and counts the rest.
+func (c *checker) apart() {
+	origins := c.originators()
+	up, down := make([]heard, len(c.t.Devices)), make([]heard, len(c.t.Devices))
+	order := c.bundlesByTier()
+	pairs, first := 0, [2]int{}
+	for start := 0; start < len(origins); start += chunk {
+		some := origins[start:min(start+chunk, len(origins))]
+		c.spread(some, order, up, down)
+		all := everyone(len(some))
+		for _, d := range origins {
+			if down[d] == all {
+				continue
+			}
+			for i, o := range some {
+				// Hearing is symmetric: a valley-free path read backwards is one.
+				if o <= d || down[d].has(i) {
+					continue
+				}
+				if pairs == 0 {
+					first = [2]int{d, o}
+				}
+				pairs++
+			}
+		}
+	}
+	if pairs > 0 {
+		c.reportApart(first, pairs)
+	}
+}
+
+// bundlesByTier gives the bundles between tiers, ascending by the lower end's
+// tier and then the upper's, and the bundles inside a tier.
+func (c *checker) bundlesByTier() (order tierOrder) {
+	for i, e := range c.x.Ends {
+		if c.t.Devices[e[0]].Role == c.t.Devices[e[1]].Role {
+			order.across = append(order.across, i)
+		} else {
+			order.between = append(order.between, i)
+		}
+	}
+	slices.SortStableFunc(order.between, func(i, j int) int {
+		return int(c.t.Devices[c.x.Ends[i][0]].Role) - int(c.t.Devices[c.x.Ends[j][0]].Role)
+	})
+	return order
+}
+
+type tierOrder struct{ between, across []int }
+
+// spread fills in which of the origins each device hears: up what reached it
+// from itself or from below, down what reached it at all. One pass upward, one
+// across and one downward do, because a valley-free path climbs, crosses at
+// most once, and descends.
+func (c *checker) spread(origins []int, order tierOrder, up, down []heard) {
+	clear(up)
+	for i, o := range origins {
+		up[o].set(i)
+	}
+	for _, b := range order.between {
+		e := c.x.Ends[b]
+		up[e[1]].or(&up[e[0]])
+	}
+	copy(down, up)
+	for _, b := range order.across {
+		e := c.x.Ends[b]
+		down[e[0]].or(&up[e[1]])
+		down[e[1]].or(&up[e[0]])
+	}
+	// Downward by the upper end's tier: a stable order of the lower end's tier
+	// reversed is not enough where a bundle skips a tier.
+	for role := Backbone; role > Spine; role-- {
+		for _, b := range order.between {
+			if e := c.x.Ends[b]; c.t.Devices[e[1]].Role == role {
+				down[e[0]].or(&down[e[1]])
+			}
+		}
+	}
+}
+
+func (c *checker) reportApart(first [2]int, pairs int) {
+	place := func(d int) string {
+		dev := &c.t.Devices[d]
+		if dev.Fabric == "" {
+			return fmt.Sprintf("device %q", dev.Name)
+		}
+		return fmt.Sprintf("fabric %q (device %q)", dev.Fabric, dev.Name)
+	}
+	more := ""
+	if pairs > 1 {
+		more = fmt.Sprintf(" (and %d more such pairs)", pairs-1)
+	}
+	c.add(wholePart, 0, "", nil, fmt.Sprintf(
+		"%s cannot hear of %s: what a device learned from above or from its own tier goes only down; want a path that climbs, crosses at most once and descends%s",
+		place(first[0]), place(first[1]), more))
+}

@@ -1,0 +1,242 @@
+package topologies
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/bagrig/bagrig/topologies/yamltree"
+)
+
+// Read reads a topology file in either form: a generator description
+// ("generate:") or the explicit form ("devices:", "bundles:", "prefixes:").
+// The error is a *yamltree.Errs that holds everything that is wrong with the
+// file; file is the name it carries.
+func Read(file string, data []byte) (*Topology, error) {
+	doc, err := yamltree.Parse(file, data)
+	if err != nil {
+		return nil, err
+	}
+	t := readMap(doc.Root())
+	if err := doc.Err(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// ReadNode reads a topology that stands inside another document: the name of a
+// preset, or a mapping in either of Read's forms. What is wrong is noted in
+// the node's document, and then the topology is nil.
+func ReadNode(n yamltree.Node) *Topology {
+	if !n.IsScalar() {
+		return readMap(n)
+	}
+	name := n.Text("")
+	t, err := Preset(name)
+	if err != nil {
+		n.Reject("%s", wantPreset())
+		return nil
+	}
+	return t
+}
+
+func readMap(n yamltree.Node) *Topology {
+	if !n.Present() {
+		return nil
+	}
+	before := n.Doc().Count()
+	m := n.Map("name", "generate", "devices", "bundles", "prefixes")
+	if !n.IsMap() {
+		return nil
+	}
+	var t *Topology
+	if m.Get("generate").Present() {
+		for _, field := range []string{"devices", "bundles", "prefixes"} {
+			m.Get(field).Reject(`a file holds either "generate" or a list of devices, not both`)
+		}
+		t = readShape(m)
+	} else {
+		t = readExplicit(m)
+	}
+	if n.Doc().Count() > before {
+		return nil
+	}
+	return t
+}
+
+// readShape reads the generator form. The fields by name serve to place what
+// Shape.check finds.
+func readShape(m yamltree.Map) *Topology {
+	g := m.Get("generate").Map("regions", "planes", "fabrics", "spines", "spread", "kind", "asn", "speed", "bundles", "units")
+	fields := map[string]yamltree.Node{"name": m.Need("name")}
+	need := func(name string) yamltree.Node {
+		fields[name] = g.Need(name)
+		return fields[name]
+	}
+	optional := func(name string) yamltree.Node {
+		fields[name] = g.Get(name)
+		return fields[name]
+	}
+	s := Shape{
+		Name:    fields["name"].Text(""),
+		Regions: int(need("regions").Whole(0)),
+		Planes:  int(need("planes").Whole(0)),
+		Fabrics: int(need("fabrics").Whole(0)),
+		Spines:  int(need("spines").Whole(0)),
+		Spread:  int(optional("spread").Whole(0)),
+		Kind:    need("kind").Text(""),
+		Speed:   need("speed").Capacity(0),
+	}
+	optional("asn").Enum("", PerGroup.String())
+
+	links := g.Need("bundles").Map("spine-edge", "edge-bag", "bag-bag")
+	s.SpineEdge = readLink("spine-edge", links.Need("spine-edge"), fields)
+	s.EdgeBag = readLink("edge-bag", links.Need("edge-bag"), fields)
+	if s.Regions == 1 {
+		s.BagBag = readLink("bag-bag", links.Get("bag-bag"), fields)
+	} else {
+		s.BagBag = readLink("bag-bag", links.Need("bag-bag"), fields)
+	}
+
+	units := g.Get("units").Map("spine", "edge", "bag")
+	chassis := func(role string) int {
+		fields["units."+role] = units.Get(role)
+		return int(units.Get(role).Whole(1))
+	}
+	s.SpineUnits, s.EdgeUnits, s.BagUnits = chassis("spine"), chassis("edge"), chassis("bag")
+
+	sound := true
+	s.check(func(field, value, want string) {
+		sound = false
+		fields[field].Reject("%s", want)
+	})
+	if !sound {
+		return nil
+	}
+	t, err := Generate(s)
+	if err != nil {
+		m.Node().Reject("%v", err)
+	}
+	return t
+}
+
+func readLink(class string, n yamltree.Node, fields map[string]yamltree.Node) Link {
+	m := n.Map("members", "length")
+	fields["bundles."+class+".members"] = m.Need("members")
+	fields["bundles."+class+".length"] = m.Need("length")
+	return Link{Members: int(m.Get("members").Whole(0)), Length: readLength(m.Get("length"))}
+}
+
+func readLength(n yamltree.Node) int {
+	s := n.Text("0m")
+	metres, ok := parseLength(s)
+	if !ok {
+		n.Reject(wantLength)
+	}
+	return metres
+}
+
+// explicit holds the mappings of the explicit form beside the topology, so
+// that findings can be placed.
+type explicit struct {
+	t     *Topology
+	root  yamltree.Map
+	parts map[part][]yamltree.Map
+}
+
+func readExplicit(m yamltree.Map) *Topology {
+	e := explicit{t: &Topology{Name: m.Need("name").Text("")}, root: m, parts: map[part][]yamltree.Map{}}
+	for _, n := range m.Need("devices").List() {
+		e.device(n)
+	}
+	for _, n := range m.Need("bundles").List() {
+		e.bundle(n)
+	}
+	for _, n := range m.Get("prefixes").List() {
+		e.prefix(n)
+	}
+	if m.Get("devices").IsList() && m.Get("bundles").IsList() {
+		e.t.check(e.place)
+	}
+	return e.t
+}
+
+func (e *explicit) device(n yamltree.Node) {
+	m := n.Map("name", "role", "region", "fabric", "kind", "plane", "asn", "asic", "units")
+	e.parts[devicePart] = append(e.parts[devicePart], m)
+	role, ok := ParseRole(m.Need("role").Text(""))
+	if !ok {
+		m.Get("role").Reject(wantRole)
+	}
+	e.t.Devices = append(e.t.Devices, Device{
+		Name:   m.Need("name").Text(""),
+		Role:   role,
+		Region: m.Get("region").Text(""),
+		Fabric: m.Get("fabric").Text(""),
+		Kind:   m.Get("kind").Text(""),
+		Plane:  int(m.Get("plane").Whole(0)),
+		ASN:    uint32(m.Need("asn").Int(0, 0, 1<<32-1)),
+		ASIC:   m.Need("asic").Text(""),
+		Units:  int(m.Get("units").Whole(1)),
+	})
+}
+
+func (e *explicit) bundle(n yamltree.Node) {
+	m := n.Map("name", "a", "b", "members", "speed", "length")
+	e.parts[bundlePart] = append(e.parts[bundlePart], m)
+	b := Bundle{
+		A:       m.Need("a").Text(""),
+		B:       m.Need("b").Text(""),
+		Members: int(m.Need("members").Whole(0)),
+		Speed:   m.Need("speed").Capacity(0),
+		Length:  readLength(m.Need("length")),
+	}
+	b.Name = m.Get("name").Text(b.A + "--" + b.B)
+	e.t.Bundles = append(e.t.Bundles, b)
+}
+
+func (e *explicit) prefix(n yamltree.Node) {
+	m := n.Map("prefix", "class", "origins", "bandwidth")
+	e.parts[prefixPart] = append(e.parts[prefixPart], m)
+	p := Prefix{Class: m.Get("class").Text(""), Bandwidth: m.Get("bandwidth").Capacity(0)}
+	var err error
+	if p.Prefix, err = netip.ParsePrefix(m.Need("prefix").Text("")); err != nil {
+		m.Get("prefix").Reject("want an IPv4 prefix such as 10.1.0.0/24")
+	}
+	for _, o := range m.Need("origins").List() {
+		p.Origins = append(p.Origins, o.Text(""))
+	}
+	e.t.Prefixes = append(e.t.Prefixes, p)
+}
+
+// place notes a finding at the field that it is about. Of fields that are
+// missing only a bundle's name has a default that can be wrong: the others are
+// reported as missing already.
+func (e *explicit) place(f finding) {
+	m := e.root
+	if f.part != wholePart {
+		m = e.parts[f.part][f.index]
+	}
+	if f.field == "" {
+		m.Node().Reject("%s", e.t.subject(f)+f.want)
+		return
+	}
+	n := e.field(m, f.field)
+	if n.Present() {
+		n.Reject("%s", f.want)
+	} else if f.part == bundlePart && f.field == "name" && m.Get("a").Present() && m.Get("b").Present() {
+		m.Node().Reject("name %s: %s", f.value, f.want)
+	}
+}
+
+func (e *explicit) field(m yamltree.Map, name string) yamltree.Node {
+	list, index, ok := strings.Cut(strings.TrimSuffix(name, "]"), "[")
+	if !ok {
+		return m.Get(name)
+	}
+	i, err := strconv.Atoi(index)
+	if items := m.Get(list).List(); err == nil && i < len(items) {
+		return items[i]
+	}
+	return m.Get(list)
+}

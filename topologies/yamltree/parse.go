@@ -1,0 +1,207 @@
+package yamltree
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/scanner"
+	"github.com/goccy/go-yaml/token"
+)
+
+// Parse reads one YAML document; file is the name that errors carry. It
+// refuses, with an *Errs, what is no YAML or outside the dialect of this
+// package: an empty file, several documents, more than MaxBytes, nesting
+// deeper than MaxDepth, invalid UTF-8, anchors, aliases, merge keys, tags,
+// directives and "? " keys. Duplicate keys are found when a Node is read as
+// a mapping. It never panics.
+func Parse(file string, data []byte) (doc *Doc, err error) {
+	d := &Doc{file: file, rejected: map[ast.Node]bool{}}
+	defer func() {
+		// The parser is not ours and its input is: a fault in it must not end
+		// a caller that only meant to check a file.
+		if r := recover(); r != nil {
+			doc, err = nil, d.fail(1, 1, fmt.Sprintf("the YAML parser failed on this file (%v)", r))
+		}
+	}()
+	if err := d.checkBytes(data); err != nil {
+		return nil, err
+	}
+	tokens, err := d.scan(string(data))
+	if err != nil {
+		return nil, err
+	}
+	if err := d.build(tokens); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// fail gives an error of the whole document; nothing can be read after it.
+func (d *Doc) fail(line, column int, want string) error {
+	d.list, d.more = nil, 0
+	d.add(&Error{Line: max(line, 1), Column: max(column, 1), Want: want})
+	return d.Err()
+}
+
+func (d *Doc) checkBytes(data []byte) error {
+	if len(data) > MaxBytes {
+		return d.fail(1, 1, fmt.Sprintf("the file has %d bytes: want at most %d", len(data), MaxBytes))
+	}
+	for at := 0; at < len(data); {
+		r, size := utf8.DecodeRune(data[at:])
+		if r == utf8.RuneError && size == 1 {
+			line := 1 + bytes.Count(data[:at], []byte("\n"))
+			start := 1 + bytes.LastIndexByte(data[:at], '\n')
+			return d.fail(line, 1+utf8.RuneCount(data[start:at]), fmt.Sprintf("byte 0x%02x: want UTF-8 text", data[at]))
+		}
+		at += size
+	}
+	return nil
+}
+
+// scan gives the tokens of a document. Nesting is counted here, token by
+// token, because the parser recurses: a deep file would end the process with a
+// stack overflow, which cannot be recovered from.
+func (d *Doc) scan(src string) (token.Tokens, error) {
+	var (
+		s      scanner.Scanner
+		tokens token.Tokens
+		depth  depth
+	)
+	s.Init(src)
+	for {
+		batch, err := s.Scan()
+		if err == io.EOF {
+			return tokens, nil
+		}
+		for _, t := range batch {
+			if err := d.checkToken(t); err != nil {
+				return nil, err
+			}
+			if depth.add(t) > MaxDepth {
+				return nil, d.fail(t.Position.Line, t.Position.Column, fmt.Sprintf("nesting is deeper than %d", MaxDepth))
+			}
+		}
+		tokens.Add(batch...)
+	}
+}
+
+var refused = map[token.Type]string{
+	token.AnchorType:     "anchors (&name) are not supported: write the value out",
+	token.AliasType:      "aliases (*name) are not supported: write the value out",
+	token.MergeKeyType:   "merge keys (<<) are not supported: write the fields out",
+	token.TagType:        "tags (!name) are not supported",
+	token.DirectiveType:  "directives (%name) are not supported",
+	token.MappingKeyType: `"? " keys are not supported: write key: value`,
+}
+
+func (d *Doc) checkToken(t *token.Token) error {
+	if t.Type == token.InvalidType {
+		return d.fail(t.Position.Line, t.Position.Column, "not YAML: "+t.Error)
+	}
+	if why, ok := refused[t.Type]; ok {
+		return d.fail(t.Position.Line, t.Position.Column, why)
+	}
+	return nil
+}
+
+// depth bounds from above how deep the parser will recurse.
+type depth struct {
+	flow  int   // open brackets and braces
+	block []int // columns of the open block mappings and lists, ascending
+	last  *token.Token
+}
+
+// add takes the next token and gives the depth there. A block mapping is seen
+// at its ":", by the column of its key; a list at its "-". A list may start in
+// its mapping's own column, so a column can be open twice.
+func (d *depth) add(t *token.Token) int {
+	switch t.Type {
+	case token.SequenceStartType, token.MappingStartType:
+		d.flow++
+	case token.SequenceEndType, token.MappingEndType:
+		d.flow = max(d.flow-1, 0)
+	case token.SequenceEntryType:
+		d.open(t.Position.Column, 2)
+	case token.MappingValueType:
+		if d.last != nil && d.flow == 0 {
+			d.open(d.last.Position.Column, 1)
+		}
+	}
+	if t.Type != token.CommentType {
+		d.last = t
+	}
+	return d.flow + len(d.block)
+}
+
+func (d *depth) open(column, most int) {
+	for n := len(d.block); n > 0 && d.block[n-1] > column; n-- {
+		d.block = d.block[:n-1]
+	}
+	same := 0
+	for i := len(d.block) - 1; i >= 0 && d.block[i] == column; i-- {
+		same++
+	}
+	if same < most {
+		d.block = append(d.block, column)
+	}
+}
+
+// build parses the tokens and keeps the one document in them.
+func (d *Doc) build(tokens token.Tokens) error {
+	// Duplicate keys are allowed here so that Map can report all of them.
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		return d.failParse(err)
+	}
+	for _, doc := range file.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.CommentType {
+			continue
+		}
+		if d.root != nil {
+			at := position(doc.Body)
+			return d.fail(at.Line, at.Column, "a second document starts here: want one document in a file")
+		}
+		d.root = doc.Body
+	}
+	if d.root == nil {
+		return d.fail(1, 1, "the file is empty: want one YAML document")
+	}
+	return nil
+}
+
+// failParse takes the position and the bare sentence out of a parser's error,
+// whose own text is a page with an excerpt of the file.
+func (d *Doc) failParse(err error) error {
+	var at interface {
+		GetToken() *token.Token
+		GetMessage() string
+	}
+	if !errors.As(err, &at) || at.GetToken() == nil || at.GetToken().Position == nil {
+		return d.fail(1, 1, "not YAML: "+err.Error())
+	}
+	p := at.GetToken().Position
+	return d.fail(p.Line, p.Column, "not YAML: "+at.GetMessage())
+}
+
+// position is where a value starts: for a block mapping its first key, where
+// the library has the first colon.
+func position(n ast.Node) token.Position {
+	switch v := n.(type) {
+	case *ast.MappingNode:
+		if !v.IsFlowStyle && len(v.Values) > 0 {
+			return position(v.Values[0].Key)
+		}
+	case *ast.MappingValueNode:
+		return position(v.Key)
+	}
+	if n == nil || n.GetToken() == nil || n.GetToken().Position == nil {
+		return token.Position{Line: 1, Column: 1}
+	}
+	return *n.GetToken().Position
+}
