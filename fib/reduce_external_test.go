@@ -181,6 +181,27 @@ func TestMinimaxDecidesTiesExactlyWhereFloatsCannot(t *testing.T) {
 	}
 }
 
+// TestFloat32NoiseDoesNotChangeAVectorThatFits sends whole members of 800G
+// through the wire's format, float32 bytes/s.
+func TestFloat32NoiseDoesNotChangeAVectorThatFits(t *testing.T) {
+	r := rand.New(rand.NewPCG(25, 26))
+	for range 500 {
+		n := 2 + r.IntN(16)
+		exact, noisy := make([]uint64, n), make([]uint64, n)
+		for i := range exact {
+			exact[i] = (1 + r.Uint64N(2048/uint64(n))) * 800_000_000_000
+			noisy[i] = uint64(float32(exact[i]/8)) * 8
+			if r.IntN(3) == 0 {
+				noisy[i] = exact[i]
+			}
+		}
+		got, want := mustReduce(t, fib.Minimax, noisy, 2048), mustReduce(t, fib.Minimax, exact, 2048)
+		if !slices.Equal(got.Weights, want.Weights) || want.Error != 0 {
+			t.Errorf("shares %v: got %v, want %v with error 0, got %v", noisy, got.Weights, want.Weights, want.Error)
+		}
+	}
+}
+
 func TestMinimaxAgreesWithBisectionOnManyMembers(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	for i := range 60 {
@@ -221,7 +242,7 @@ func TestNoOtherVectorIsBetterThanMinimax(t *testing.T) {
 		}
 		got := mustReduce(t, fib.Minimax, shares, width)
 		for _, other := range others(r, shares, got.Weights, width) {
-			if e := worstExcess(other, shares); e < got.Error-1e-12 {
+			if e := worstExcess(other, shares); e < got.Error-1e-12*(1+got.Error) {
 				t.Fatalf("shares %v width %d: got %v with error %v, but %v has %v", shares, width, got.Weights, got.Error, other, e)
 			}
 		}
@@ -293,12 +314,13 @@ func wcmp(shares []uint64, width int) []int {
 }
 
 // TestMinimaxHoldsTheFiguresOfTheDesign draws 30 times as the design's table
-// of figures does and prints what it finds.
+// of figures does and prints what it finds. That table was measured with
+// |r - 1|, where x too little counts as x and here as 1/(1-x) - 1.
 func TestMinimaxHoldsTheFiguresOfTheDesign(t *testing.T) {
 	cases := []struct {
 		members int
 		limit   float64
-	}{{8, 0.006}, {16, 0.017}, {32, 0.037}, {64, 0.085}}
+	}{{8, 0.0065}, {16, 0.0175}, {32, 0.04}, {64, 0.09}}
 	for _, c := range cases {
 		r := rand.New(rand.NewPCG(17, uint64(c.members)))
 		worst := 0.0

@@ -66,10 +66,8 @@ func New(t *topologies.Topology, level func(uint64) uint64) *Oracle {
 	if level == nil {
 		level = func(bits uint64) uint64 { return bits }
 	}
-	o := &Oracle{name: t.Name, level: level}
-	index := make(map[string]int32, len(t.Devices))
+	o := &Oracle{name: t.Name, level: level, bundles: len(t.Bundles)}
 	for i, d := range t.Devices {
-		index[d.Name] = int32(i)
 		o.asn = append(o.asn, d.ASN)
 		o.role = append(o.role, d.Role)
 		o.up = append(o.up, int32(i))
@@ -77,63 +75,53 @@ func New(t *topologies.Topology, level func(uint64) uint64) *Oracle {
 	slices.SortStableFunc(o.up, func(a, b int32) int { return int(o.role[a]) - int(o.role[b]) })
 	o.down = slices.Clone(o.up)
 	slices.SortStableFunc(o.down, func(a, b int32) int { return int(o.role[b]) - int(o.role[a]) })
+	index := t.Index()
 	o.connect(t, index)
 	o.originate(t, index)
 	return o
 }
 
 // connect lists the session ends of every device.
-func (o *Oracle) connect(t *topologies.Topology, index map[string]int32) {
-	ends := make([][]end, len(t.Devices))
+func (o *Oracle) connect(t *topologies.Topology, index *topologies.Index) {
+	o.first = make([]int32, len(t.Devices)+1)
+	o.parallel = make([]bool, len(t.Devices))
 	for i, b := range t.Bundles {
-		x, okA := index[b.A]
-		y, okB := index[b.B]
-		if !okA || !okB {
+		if x := index.Ends[i]; x[0] < 0 || x[1] < 0 || x[0] == x[1] {
 			o.fail("bundle %q: ends %q and %q: want two devices", b.Name, b.A, b.B)
-			continue
+			return
 		}
-		ends[x] = append(ends[x], end{bundle: int32(i), peer: y})
-		ends[y] = append(ends[y], end{bundle: int32(i), peer: x, isB: true})
 	}
-	o.bundles = len(t.Bundles)
-	o.first = append(o.first, 0)
-	for _, es := range ends {
-		seen := make(map[int32]bool, len(es))
-		twice := false
-		for _, e := range es {
-			twice = twice || seen[e.peer]
+	for d := range t.Devices {
+		seen := make(map[int32]bool)
+		for _, i := range index.Of[d] {
+			e := end{bundle: int32(i), peer: int32(index.Ends[i][1])}
+			if index.Ends[i][1] == d {
+				e.peer, e.isB = int32(index.Ends[i][0]), true
+			}
+			o.ends = append(o.ends, e)
+			o.parallel[d] = o.parallel[d] || seen[e.peer]
 			seen[e.peer] = true
 		}
-		o.ends = append(o.ends, es...)
-		o.parallel = append(o.parallel, twice)
-		o.first = append(o.first, int32(len(o.ends)))
+		o.first[d+1] = int32(len(o.ends))
 	}
 }
 
 // originate lists the origins of every prefix with the values they tell.
-func (o *Oracle) originate(t *topologies.Topology, index map[string]int32) {
-	full := make([]uint64, len(t.Devices)) // bits/s of all bundles at full health
-	for _, b := range t.Bundles {
-		for _, name := range []string{b.A, b.B} {
-			if d, ok := index[name]; ok {
-				full[d] = addSaturating(full[d], uint64(b.Members)*b.Speed)
-			}
-		}
-	}
+func (o *Oracle) originate(t *topologies.Topology, index *topologies.Index) {
 	for _, p := range t.Prefixes {
 		var origins []int32
 		var values []uint64
 		for _, name := range p.Origins {
-			d, ok := index[name]
+			d, ok := index.Device[name]
 			if !ok {
 				o.fail("prefix %s: origin %q: want a device", p.Prefix, name)
 				continue
 			}
 			value := p.Bandwidth
 			if value == 0 {
-				value = full[d]
+				value = index.Full[d]
 			}
-			origins, values = append(origins, d), append(values, value)
+			origins, values = append(origins, int32(d)), append(values, value)
 		}
 		o.prefixes = append(o.prefixes, p.Prefix.String())
 		o.origins, o.value = append(o.origins, origins), append(o.value, values)

@@ -66,7 +66,7 @@ func (w *work) settle(prefix int) {
 	for sweep := 0; w.left > 0; sweep++ {
 		if sweep > 2*devices {
 			if w.err == nil {
-				w.err = fmt.Errorf("topology %q: prefix %s: routes do not settle within %d sweeps", w.o.name, w.o.prefixes[prefix], sweep)
+				w.err = fmt.Errorf("topology %q: prefix %s: routes do not settle in %d sweeps up and down", w.o.name, w.o.prefixes[prefix], sweep)
 			}
 			return
 		}

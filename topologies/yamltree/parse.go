@@ -64,14 +64,12 @@ func (d *Doc) checkBytes(data []byte) error {
 	return nil
 }
 
-// scan gives the tokens of a document. Nesting is counted here, token by
-// token, because the parser recurses: a deep file would end the process with a
-// stack overflow, which cannot be recovered from.
+// scan gives the tokens of a document, each passed by a guard.
 func (d *Doc) scan(src string) (token.Tokens, error) {
 	var (
 		s      scanner.Scanner
 		tokens token.Tokens
-		depth  depth
+		g      guard
 	)
 	s.Init(src)
 	for {
@@ -80,75 +78,11 @@ func (d *Doc) scan(src string) (token.Tokens, error) {
 			return tokens, nil
 		}
 		for _, t := range batch {
-			if err := d.checkToken(t); err != nil {
-				return nil, err
-			}
-			if depth.add(t) > MaxDepth {
-				return nil, d.fail(t.Position.Line, t.Position.Column, fmt.Sprintf("nesting is deeper than %d", MaxDepth))
+			if why := g.pass(t); why != "" {
+				return nil, d.fail(t.Position.Line, t.Position.Column, why)
 			}
 		}
 		tokens.Add(batch...)
-	}
-}
-
-var refused = map[token.Type]string{
-	token.AnchorType:     "anchors (&name) are not supported: write the value out",
-	token.AliasType:      "aliases (*name) are not supported: write the value out",
-	token.MergeKeyType:   "merge keys (<<) are not supported: write the fields out",
-	token.TagType:        "tags (!name) are not supported",
-	token.DirectiveType:  "directives (%name) are not supported",
-	token.MappingKeyType: `"? " keys are not supported: write key: value`,
-}
-
-func (d *Doc) checkToken(t *token.Token) error {
-	if t.Type == token.InvalidType {
-		return d.fail(t.Position.Line, t.Position.Column, "not YAML: "+t.Error)
-	}
-	if why, ok := refused[t.Type]; ok {
-		return d.fail(t.Position.Line, t.Position.Column, why)
-	}
-	return nil
-}
-
-// depth bounds from above how deep the parser will recurse.
-type depth struct {
-	flow  int   // open brackets and braces
-	block []int // columns of the open block mappings and lists, ascending
-	last  *token.Token
-}
-
-// add takes the next token and gives the depth there. A block mapping is seen
-// at its ":", by the column of its key; a list at its "-". A list may start in
-// its mapping's own column, so a column can be open twice.
-func (d *depth) add(t *token.Token) int {
-	switch t.Type {
-	case token.SequenceStartType, token.MappingStartType:
-		d.flow++
-	case token.SequenceEndType, token.MappingEndType:
-		d.flow = max(d.flow-1, 0)
-	case token.SequenceEntryType:
-		d.open(t.Position.Column, 2)
-	case token.MappingValueType:
-		if d.last != nil && d.flow == 0 {
-			d.open(d.last.Position.Column, 1)
-		}
-	}
-	if t.Type != token.CommentType {
-		d.last = t
-	}
-	return d.flow + len(d.block)
-}
-
-func (d *depth) open(column, most int) {
-	for n := len(d.block); n > 0 && d.block[n-1] > column; n-- {
-		d.block = d.block[:n-1]
-	}
-	same := 0
-	for i := len(d.block) - 1; i >= 0 && d.block[i] == column; i-- {
-		same++
-	}
-	if same < most {
-		d.block = append(d.block, column)
 	}
 }
 
@@ -165,7 +99,7 @@ func (d *Doc) build(tokens token.Tokens) error {
 		}
 		if d.root != nil {
 			at := position(doc.Body)
-			return d.fail(at.Line, at.Column, "a second document starts here: want one document in a file")
+			return d.fail(at.Line, at.Column, secondDocument)
 		}
 		d.root = doc.Body
 	}

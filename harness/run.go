@@ -1,0 +1,134 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bagrig/bagrig/harness/live"
+	"github.com/bagrig/bagrig/harness/state"
+)
+
+// RunOptions says how to run a scenario.
+type RunOptions struct {
+	Checks   []state.Check
+	Observer state.Observer
+	Port     int           // see live.Options
+	Budget   time.Duration // see live.Options
+}
+
+// Run plays a scenario on a network of its own and returns what it found. An
+// error means that the run could not be finished; the result then holds what
+// was seen until then.
+func Run(ctx context.Context, sc *Scenario, opts RunOptions) (*state.Result, error) {
+	if opts.Observer == nil {
+		opts.Observer = silence{}
+	}
+	started := time.Now()
+	res := &state.Result{Scenario: sc.Name, Engine: sc.Engine, Seed: sc.Seed, Topology: sc.Topology.Summary()}
+	opts.Observer.Record(state.Record{Kind: "start", Event: -1, Text: res.Topology, Result: res})
+	err := play(ctx, sc, opts, res)
+	for _, c := range opts.Checks {
+		res.Outcomes = append(res.Outcomes, c.Outcome())
+	}
+	res.Outcomes = append(res.Outcomes, sc.Thresholds.outcomes(res.Rows)...)
+	res.Elapsed = time.Since(started)
+	res.Verdict = verdict(ctx, res, err)
+	if err != nil {
+		res.Error = err.Error()
+	}
+	opts.Observer.Record(state.Record{Kind: "end", Event: -1, Virtual: res.Virtual, Text: string(res.Verdict), Result: res})
+	return res, err
+}
+
+func play(ctx context.Context, sc *Scenario, opts RunOptions, res *state.Result) (err error) {
+	rig, err := Start(ctx, Options{
+		Topology: sc.Topology, Damping: sc.Damping, Reduce: sc.Reduce, Checks: opts.Checks,
+		Observer: opts.Observer, Port: opts.Port, Budget: opts.Budget,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rig.Close()) }()
+	res.BringUp, res.Established, res.Quiet = rig.BringUp()
+	res.Entries, res.Stale = Entries(rig.Network(), rig.Baseline())
+	opts.Observer.Record(state.Record{Kind: "baseline", Event: -1, Text: fmt.Sprintf("%d entries", res.Entries), Counts: &res.BringUp})
+	res.Rows, err = rig.Play(ctx, sc.Events...)
+	res.Virtual = rig.Now()
+	return err
+}
+
+func verdict(ctx context.Context, res *state.Result, err error) state.Verdict {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return state.Interrupted
+	case errors.Is(err, live.ErrNoConvergence):
+		return state.Violated
+	case err != nil:
+		return state.Failed
+	}
+	for _, o := range res.Outcomes {
+		if o.Violated > 0 {
+			return state.Violated
+		}
+	}
+	return state.Held
+}
+
+// Entries counts the Adj-RIB-In entries of a snapshot, and those of them that
+// are not what their sender tells now.
+func Entries(net *state.Network, s *state.Snapshot) (all, stale int) {
+	for d := range s.Devices {
+		for p := range s.Devices[d].Routes {
+			for _, c := range s.Devices[d].Routes[p].Candidates {
+				all++
+				if !fresh(net, s, d, p, c) {
+					stale++
+				}
+			}
+		}
+	}
+	return all, stale
+}
+
+// fresh tells whether a candidate is what the neighbour tells, with the
+// neighbour's ASN before the path.
+func fresh(net *state.Network, s *state.Snapshot, d, p int, c state.Candidate) bool {
+	ends := net.Index.Ends[c.Bundle]
+	from := ends[0]
+	if from == d {
+		from = ends[1]
+	}
+	told := s.Devices[from].Routes[p].Told
+	return told.Present && told.Valued == c.Valued && (!c.Valued || told.Value == c.Value) &&
+		len(c.Path) == len(told.Path)+1 && c.Path[0] == net.Topology.Devices[from].ASN && slices.Equal(c.Path[1:], told.Path)
+}
+
+// outcomes judges the rows by the thresholds that are set.
+func (t Thresholds) outcomes(rows []state.Row) []state.Outcome {
+	var list []state.Outcome
+	limit := func(name, unit string, most int, of func(state.Row) int) {
+		if most == 0 {
+			return
+		}
+		o := state.Outcome{Name: "threshold: " + name, Limit: float64(most), Unit: unit}
+		for _, row := range rows {
+			o.Exercised++
+			n := of(row)
+			o.Worst = max(o.Worst, float64(n))
+			if n > most {
+				o.Violated++
+				o.Violations = append(o.Violations, state.Violation{
+					Time: row.Start, Where: row.Event.String(), Text: fmt.Sprintf("%d %s: want at most %d", n, unit, most),
+				})
+			}
+		}
+		list = append(list, o)
+	}
+	limit("NLRI per event", "NLRI", t.NLRI, func(r state.Row) int { return r.Counters.NLRI() })
+	limit("UPDATEs per event", "UPDATEs", t.Updates, func(r state.Row) int { return r.Counters.Updates })
+	limit("blast radius", "hops", t.Radius, state.Row.Radius)
+	return list
+}

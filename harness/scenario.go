@@ -1,0 +1,230 @@
+// Package harness starts a network of speakers, breaks it, watches it, and
+// judges what happened. Rig is one running network; Run plays a whole
+// scenario on one.
+//
+//	sc, err := harness.Embedded("first-light")
+//	result, err := harness.Run(ctx, sc, harness.RunOptions{Checks: properties.All()})
+package harness
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/fib"
+	"github.com/bagrig/bagrig/harness/state"
+	"github.com/bagrig/bagrig/topologies"
+	"github.com/bagrig/bagrig/topologies/yamltree"
+)
+
+// Scenario is what to run: a network, its settings, and what is done to it.
+type Scenario struct {
+	Name       string
+	Engine     string // "gobgp"
+	Seed       uint64
+	Topology   *topologies.Topology
+	Damping    damping.Pipeline
+	Reduce     fib.Algorithm
+	Events     []state.Event
+	Thresholds Thresholds
+	Source     []byte // the YAML it was read from
+}
+
+// Thresholds are limits that every event must keep; 0 = none.
+type Thresholds struct {
+	NLRI    int // announced and withdrawn prefixes on all wires
+	Updates int // UPDATE messages on all wires
+	Radius  int // hop distance of the farthest speaker that received an UPDATE
+}
+
+//go:embed scenarios/*.yaml
+var embedded embed.FS
+
+// Scenarios are the names of the embedded scenarios, sorted.
+func Scenarios() []string {
+	files, _ := embedded.ReadDir("scenarios")
+	var names []string
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(f.Name(), ".yaml"))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Embedded reads an embedded scenario.
+func Embedded(name string) (*Scenario, error) {
+	data, err := embedded.ReadFile("scenarios/" + name + ".yaml")
+	if err != nil {
+		return nil, fmt.Errorf("scenario %q: want one of %s, or a YAML file", name, strings.Join(Scenarios(), ", "))
+	}
+	return ReadScenario(name+".yaml", data)
+}
+
+// Load reads the embedded scenario of that name, or else the YAML file.
+func Load(name string) (*Scenario, error) {
+	if slices.Contains(Scenarios(), name) {
+		return Embedded(name)
+	}
+	data, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("scenario %q: no such file, and not one of %s", name, strings.Join(Scenarios(), ", "))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("scenario: %w", err)
+	}
+	return ReadScenario(name, data)
+}
+
+// ReadScenario reads a scenario and checks all of it; the error holds every
+// mistake, each with file, line, column, field, value and what was wanted.
+func ReadScenario(file string, data []byte) (*Scenario, error) {
+	doc, err := yamltree.Parse(file, data)
+	if err != nil {
+		return nil, err
+	}
+	m := doc.Root().Map("name", "topology", "engine", "seed", "damping", "fib", "events", "thresholds")
+	sc := &Scenario{Source: data, Name: m.Get("name").Text(strings.TrimSuffix(filepath.Base(file), ".yaml"))}
+	sc.Engine = m.Get("engine").Enum("gobgp", "gobgp")
+	sc.Seed = uint64(m.Get("seed").Int(1, 1, 1<<62))
+	sc.Topology = readTopology(m.Need("topology"), filepath.Dir(file))
+	sc.readFIB(m.Get("fib"))
+	t := m.Get("thresholds").Map("nlri", "updates", "radius")
+	sc.Thresholds = Thresholds{
+		NLRI:    int(t.Get("nlri").Int(0, 1, 1<<31)),
+		Updates: int(t.Get("updates").Int(0, 1, 1<<31)),
+		Radius:  int(t.Get("radius").Int(0, 1, 1<<16)),
+	}
+	preset := m.Get("damping")
+	name := preset.Enum(damping.PresetBagDefault, damping.Presets()...)
+	if sc.Topology == nil {
+		return nil, doc.Err()
+	}
+	if sc.Damping, err = damping.Preset(name, sc.Topology.SmallestSpeed()); err != nil {
+		preset.Reject("%v", err)
+	}
+	sc.readEvents(m.Get("events"))
+	if err := doc.Err(); err != nil {
+		return nil, err
+	}
+	return sc, nil
+}
+
+// readTopology reads a preset's name, a topology inline, or `{file: PATH}`,
+// relative to the scenario's folder. It gives nil after an error.
+func readTopology(n yamltree.Node, folder string) *topologies.Topology {
+	if n.IsScalar() {
+		t, err := topologies.Preset(n.Text(""))
+		if err != nil {
+			n.Reject("want one of the presets %s, or a topology", strings.Join(topologies.Presets(), ", "))
+			return nil
+		}
+		return t
+	}
+	if !n.IsMap() || len(n.Entries()) != 1 || n.Entries()[0].Name != "file" {
+		return topologies.ReadNode(n)
+	}
+	file := n.Entries()[0].Node
+	path := file.Text("")
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(folder, path)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		file.Reject("%v", err)
+		return nil
+	}
+	t, err := topologies.Read(path, data)
+	if err != nil {
+		file.Reject("%v", err)
+		return nil
+	}
+	return t
+}
+
+func (sc *Scenario) readFIB(n yamltree.Node) {
+	m := n.Map("algorithm", "profile")
+	var names []string
+	for _, a := range fib.Algorithms() {
+		names = append(names, string(a))
+	}
+	sc.Reduce = fib.Algorithm(m.Get("algorithm").Enum(string(fib.Minimax), names...))
+	profile := m.Get("profile")
+	if sc.Topology == nil {
+		return
+	}
+	if profile.Present() {
+		name := profile.Text("")
+		for i := range sc.Topology.Devices {
+			sc.Topology.Devices[i].ASIC = name
+		}
+	}
+	for _, d := range sc.Topology.Devices {
+		if _, err := fib.Lookup(d.ASIC); err != nil {
+			at := profile
+			if !at.Present() {
+				at = n
+			}
+			at.Reject("device %q: %v", d.Name, err)
+			return
+		}
+	}
+}
+
+// readEvents reads the events and plays them on paper, so that one that has no
+// place in the topology is found before anything starts.
+func (sc *Scenario) readEvents(list yamltree.Node) {
+	ix := sc.Topology.Index()
+	members := fullMembers(sc.Topology)
+	for _, item := range list.List() {
+		entries := item.Entries()
+		if len(entries) != 1 {
+			item.Reject("want one event, such as `degrade: {bundle: NAME, members: N}`")
+			continue
+		}
+		kind, fields, nodes := entries[0], map[string]string{}, map[string]yamltree.Node{}
+		for _, f := range kind.Node.Entries() {
+			fields[f.Name], nodes[f.Name] = f.Node.Scalar(""), f.Node
+		}
+		e, err := state.ParseEvent(kind.Name, fields)
+		var changes []state.Timed
+		if err == nil {
+			changes, err = e.Expand(sc.Topology, ix, members)
+		}
+		if err != nil {
+			rejectEvent(kind, nodes, err)
+			continue
+		}
+		for _, c := range changes {
+			members[c.Change.Bundle] = c.Change.Members
+		}
+		sc.Events = append(sc.Events, e)
+	}
+}
+
+// rejectEvent puts an event's error at the field that it is about.
+func rejectEvent(kind yamltree.Entry, nodes map[string]yamltree.Node, err error) {
+	at := kind.Node
+	var fe *state.FieldError
+	if errors.As(err, &fe) {
+		if n, ok := nodes[fe.Field]; ok {
+			at = n
+		}
+		if fe.Field == "kind" {
+			at = kind.Key
+		}
+	}
+	at.Reject("%v", err)
+}
+
+func fullMembers(t *topologies.Topology) []int {
+	members := make([]int, len(t.Bundles))
+	for i, b := range t.Bundles {
+		members[i] = b.Members
+	}
+	return members
+}

@@ -1,0 +1,184 @@
+package state
+
+import (
+	"time"
+
+	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/fib"
+	"github.com/bagrig/bagrig/topologies"
+)
+
+// Judge is a state of the whole network that was worked out from the graph
+// and not by speakers. Package harness/oracle makes them.
+type Judge interface {
+	// Route is what the device must hold for the prefix.
+	Route(device, prefix int) *Route
+	// TellsTo tells whether the device tells the prefix over the session.
+	TellsTo(device, prefix int, bundle int32) bool
+	// Receives is what the device must hear of the prefix.
+	Receives(device, prefix int) []Candidate
+	// Err tells why the state cannot be relied on, or nil.
+	Err() error
+}
+
+// Network is what does not change during a run.
+type Network struct {
+	Topology *topologies.Topology
+	Index    *topologies.Index
+	Damping  damping.Pipeline
+	Reduce   fib.Algorithm
+}
+
+// Moment is what a check sees: the network at quiet.
+type Moment struct {
+	*Network
+	Snapshot *Snapshot
+	Settled  bool      // no pending timer can change anything
+	Baseline *Snapshot // the settled snapshot before the first event; Snapshot itself at that moment
+	// Damped is what the speakers must hold, told values damped and bundles as
+	// their damping passes them. True has the capacities that are there, undamped.
+	Damped, True Judge
+	Full         bool    // every bundle is at full health
+	Window       *Window // the window that settled just now; else nil
+}
+
+// Window is the time from the start of an event to the moment when the network
+// is settled. Events that start before the one before is settled share a window.
+type Window struct {
+	Events []Event
+	Start  time.Duration // virtual
+	Log    []NLRI        // everything that the wires carried
+	Before Judge         // the damped state before the window
+	// Allowed is what directed sessions are told otherwise from one damped
+	// state of the window to the next, one bundle's change at a time.
+	Allowed []SessionChange
+	Effect  Effect
+}
+
+// SessionChange is what one directed session is told otherwise of one prefix
+// in one damped state than in the one before.
+type SessionChange struct {
+	Dir    Direction
+	Prefix int32
+	Told   bool // value, or whether anything is told
+	Path   bool // told in both states, with another AS_PATH or scope
+	Cut    bool // the bundle is down in one of the states: the session's fall or its first dump says it
+}
+
+// Violation is one place where a rule does not hold.
+type Violation struct {
+	Time  time.Duration // virtual
+	Where string        // device, session or prefix
+	Text  string        // what is, and what was wanted
+}
+
+// Outcome is what a check found so far.
+type Outcome struct {
+	Name       string
+	Exercised  int     // how often the rule was put to the test
+	Worst      float64 // the worst value seen
+	Limit      float64 // what Worst may be at most
+	Unit       string  // of Worst and Limit
+	Violations []Violation
+	Violated   int // all violations, also those that were not kept
+}
+
+// Held tells whether the rule was tested and never violated.
+func (o Outcome) Held() bool { return o.Exercised > 0 && o.Violated == 0 }
+
+// Check is one rule over a whole run. Look is called at every quiet, in order.
+type Check interface {
+	Name() string
+	Look(m *Moment)
+	Outcome() Outcome
+}
+
+// Effect says what an event did, from the graph alone.
+type Effect string
+
+// The effects of an event.
+const (
+	Changed  Effect = "changed"   // damped told values changed
+	Absorbed Effect = "absorbed"  // true values, sets or weights changed, and damping told none of it
+	NoEffect Effect = "no effect" // nothing changed
+)
+
+// Row is what one event did.
+type Row struct {
+	Index    int
+	Event    Event
+	Effect   Effect
+	Start    time.Duration // virtual
+	Settled  time.Duration // virtual, after Start
+	Last     time.Duration // virtual, after Start: the last change of a damped told value
+	Quiet    time.Duration // real: from the first change to the first quiet
+	Told     int           // (device, prefix) whose told value changed at some time in the event
+	Sets     int           // (device, prefix) whose multipath set or weights changed
+	Counters Counters
+	Blast    []int // Blast[h] is the number of speakers at hop distance h that received an UPDATE
+}
+
+// Radius is the hop distance of the farthest speaker that received an UPDATE,
+// or -1.
+func (r Row) Radius() int { return len(r.Blast) - 1 }
+
+// Touched is the number of speakers that received an UPDATE.
+func (r Row) Touched() int {
+	n := 0
+	for _, k := range r.Blast {
+		n += k
+	}
+	return n
+}
+
+// Verdict is how a run ended.
+type Verdict string
+
+// The verdicts.
+const (
+	Held        Verdict = "held"
+	Violated    Verdict = "violated"
+	Failed      Verdict = "failed"      // the run could not be finished
+	Interrupted Verdict = "interrupted" // it was stopped from outside
+)
+
+// Result is what a run found.
+type Result struct {
+	Scenario    string
+	Engine      string
+	Seed        uint64
+	Topology    string        // one line
+	Established time.Duration // real: from the start to all sessions Established
+	Quiet       time.Duration // real: from the first origination to quiet
+	Entries     int           // Adj-RIB-In entries at the baseline
+	Stale       int           // entries that are not what their sender tells
+	BringUp     Counters      // what the wires carried until the baseline
+	Rows        []Row
+	Outcomes    []Outcome
+	Verdict     Verdict
+	Error       string        // why the run could not be finished
+	Elapsed     time.Duration // real
+	Virtual     time.Duration
+}
+
+// Observer hears of a run as it happens.
+type Observer interface {
+	// Progress says how far a long step is.
+	Progress(stage string, done, total int)
+	// Record hears each thing that happened, in order.
+	Record(r Record)
+}
+
+// Record is one line of events.ndjson.
+type Record struct {
+	Kind    string        // see docs/run-folder.md
+	Virtual time.Duration // virtual time
+	Event   int           // index of the event, or -1
+	Text    string
+	Row     *Row      // for "event"
+	Outcome *Outcome  // for "violation", with the violation as its only one
+	Counts  *Counters // for "quiet"
+	Bundle  string    // for "change"
+	Members int       // for "change"
+	Result  *Result   // for "end"
+}

@@ -1,0 +1,268 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bagrig/bagrig/topologies"
+)
+
+// Event is one thing that is done to the network. Go code, YAML and test
+// scripts all read and print events through the one table in this file.
+type Event struct {
+	Kind    string        // a name in Kinds
+	Bundle  string        // the target: a bundle,
+	Device  string        // or all bundles of a device,
+	All     bool          // or all bundles there are
+	Members int           // degrade, flap: member links that stay up, 1 to the bundle's members - 1
+	Count   int           // flap: how many times, 1 to 10,000
+	Period  time.Duration // flap: half of it down, half of it back
+	At      time.Duration // virtual time since the network was quiet for the first time; NotTimed = when settled
+	Silent  bool          // the scenario knows that the event changes nothing
+}
+
+// NotTimed is Event.At of an event that follows when the one before is settled.
+const NotTimed = time.Duration(-1)
+
+// Kind is one kind of event.
+type Kind struct {
+	Name    string
+	Doc     string
+	Targets []string // of "bundle", "device", "all"
+	Fields  []string // further fields, all of them needed
+}
+
+// Kinds is the table of all kinds of events.
+func Kinds() []Kind { return slices.Clone(kinds) }
+
+var kinds = []Kind{
+	{"degrade", "a bundle loses members and keeps the given number", []string{"bundle"}, []string{"members"}},
+	{"restore", "bundles are back at full health", []string{"bundle", "device", "all"}, nil},
+	{"down", "bundles lose all members, and their sessions fall", []string{"bundle", "device"}, nil},
+	{"up", "bundles that are down are back at full health", []string{"bundle", "device"}, nil},
+	{"flap", "a bundle falls to the given members and comes back, count times", []string{"bundle"}, []string{"members", "count", "period"}},
+}
+
+func kindOf(name string) (Kind, bool) {
+	for _, k := range kinds {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
+// FieldError is an event that cannot be: the field, its value, what was wanted.
+type FieldError struct {
+	Kind, Field, Value, Want string
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("event %s: %s %q: %s", e.Kind, e.Field, e.Value, e.Want)
+}
+
+// ParseEvent makes an event of its kind and its fields in text form, as YAML
+// and test scripts hold them.
+func ParseEvent(kind string, fields map[string]string) (Event, error) {
+	e := Event{Kind: kind, At: NotTimed}
+	k, ok := kindOf(kind)
+	if !ok {
+		names := make([]string, len(kinds))
+		for i, k := range kinds {
+			names[i] = k.Name
+		}
+		return e, &FieldError{kind, "kind", kind, "want one of " + strings.Join(names, ", ")}
+	}
+	known := slices.Concat(k.Targets, k.Fields, []string{"at", "silent"})
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(known, name) {
+			return e, &FieldError{kind, name, fields[name], "unknown field: want " + strings.Join(known, ", ")}
+		}
+		if err := e.set(name, fields[name]); err != nil {
+			return e, err
+		}
+	}
+	for _, name := range k.Fields {
+		if _, ok := fields[name]; !ok {
+			return e, &FieldError{kind, name, "", "missing"}
+		}
+	}
+	targets := 0
+	for _, name := range k.Targets {
+		if _, ok := fields[name]; ok {
+			targets++
+		}
+	}
+	if targets != 1 {
+		return e, &FieldError{kind, "target", fmt.Sprint(targets), "want exactly one of " + strings.Join(k.Targets, ", ")}
+	}
+	return e, nil
+}
+
+func (e *Event) set(name, value string) error {
+	bad := func(want string) error { return &FieldError{e.Kind, name, value, want} }
+	number := func(low, high int, to *int) error {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < low || n > high {
+			return bad(fmt.Sprintf("want %d to %d", low, high))
+		}
+		*to = n
+		return nil
+	}
+	duration := func(low, high time.Duration, to *time.Duration) error {
+		d, err := time.ParseDuration(value)
+		if err != nil || d < low || d > high {
+			return bad(fmt.Sprintf("want a duration of %v to %v", low, high))
+		}
+		*to = d
+		return nil
+	}
+	switch name {
+	case "bundle":
+		e.Bundle = value
+	case "device":
+		e.Device = value
+	case "members":
+		return number(1, 4096, &e.Members)
+	case "count":
+		return number(1, 10000, &e.Count)
+	case "period":
+		return duration(2*time.Nanosecond, 1000*time.Hour, &e.Period)
+	case "at":
+		return duration(0, 10000*time.Hour, &e.At)
+	default: // "all", "silent"
+		if value != "true" {
+			return bad("want true")
+		}
+		e.All = e.All || name == "all"
+		e.Silent = e.Silent || name == "silent"
+	}
+	return nil
+}
+
+// Fields is the text form of the event, as ParseEvent reads it.
+func (e Event) Fields() map[string]string {
+	f := map[string]string{}
+	put := func(name, value string, there bool) {
+		if there {
+			f[name] = value
+		}
+	}
+	put("bundle", e.Bundle, e.Bundle != "")
+	put("device", e.Device, e.Device != "")
+	put("all", "true", e.All)
+	put("members", strconv.Itoa(e.Members), e.Members != 0)
+	put("count", strconv.Itoa(e.Count), e.Count != 0)
+	put("period", e.Period.String(), e.Period != 0)
+	put("at", e.At.String(), e.At != NotTimed)
+	put("silent", "true", e.Silent)
+	return f
+}
+
+// fieldOrder is the order in which fields are printed.
+var fieldOrder = []string{"bundle", "device", "all", "members", "count", "period", "at", "silent"}
+
+// YAML is the event as an item of a scenario's list, without a line's end:
+// `degrade: {bundle: a--b, members: 24}`.
+func (e Event) YAML() string {
+	fields := e.Fields()
+	var parts []string
+	for _, name := range fieldOrder {
+		if value, ok := fields[name]; ok {
+			parts = append(parts, name+": "+value)
+		}
+	}
+	return fmt.Sprintf("%s: {%s}", e.Kind, strings.Join(parts, ", "))
+}
+
+// String is the event as a test script has it: `degrade bundle=a--b members=24`.
+func (e Event) String() string {
+	fields := e.Fields()
+	parts := []string{e.Kind}
+	for _, name := range fieldOrder {
+		if value, ok := fields[name]; ok {
+			parts = append(parts, name+"="+value)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// Timed is a change at a time after the start of its event.
+type Timed struct {
+	After  time.Duration
+	Change Change
+}
+
+// Expand turns the event into changes, in time order, given the members that
+// are up when it starts. An event that the topology has no place for is an
+// error: a name that does not exist, or members that are no degradation.
+func (e Event) Expand(t *topologies.Topology, ix *topologies.Index, members []int) ([]Timed, error) {
+	bundles, err := e.targets(ix, len(t.Bundles))
+	if err != nil {
+		return nil, err
+	}
+	var list []Timed
+	for _, b := range bundles {
+		full := t.Bundles[b].Members
+		now := func(n int) { list = append(list, Timed{0, Change{Bundle: b, Members: n}}) }
+		switch e.Kind {
+		case "degrade", "flap":
+			if e.Members < 1 || e.Members >= full {
+				return nil, &FieldError{e.Kind, "members", strconv.Itoa(e.Members), fmt.Sprintf("want 1 to %d: bundle %q has %d", full-1, t.Bundles[b].Name, full)}
+			}
+			if e.Kind == "degrade" {
+				now(e.Members)
+				break
+			}
+			if members[b] == 0 {
+				return nil, &FieldError{e.Kind, "bundle", e.Bundle, "the bundle is down and cannot flap"}
+			}
+			for i := range e.Count {
+				at := time.Duration(i) * e.Period
+				list = append(list, Timed{at, Change{b, e.Members}}, Timed{at + e.Period/2, Change{b, members[b]}})
+			}
+		case "restore":
+			now(full)
+		case "down":
+			now(0)
+		case "up":
+			if members[b] == 0 {
+				now(full)
+			}
+		default:
+			return nil, &FieldError{e.Kind, "kind", e.Kind, "no such event"}
+		}
+	}
+	return list, nil
+}
+
+func (e Event) targets(ix *topologies.Index, all int) ([]int32, error) {
+	var bundles []int32
+	switch {
+	case e.Bundle != "":
+		b, ok := ix.Bundle[e.Bundle]
+		if !ok {
+			return nil, &FieldError{e.Kind, "bundle", e.Bundle, "no such bundle in the topology"}
+		}
+		return []int32{int32(b)}, nil
+	case e.Device != "":
+		d, ok := ix.Device[e.Device]
+		if !ok {
+			return nil, &FieldError{e.Kind, "device", e.Device, "no such device in the topology"}
+		}
+		for _, b := range ix.Of[d] {
+			bundles = append(bundles, int32(b))
+		}
+	case e.All:
+		for b := range all {
+			bundles = append(bundles, int32(b))
+		}
+	default:
+		return nil, &FieldError{e.Kind, "target", "", "missing"}
+	}
+	return bundles, nil
+}
