@@ -68,7 +68,7 @@ func TestTheSieveNeverRejectsATotalThatReaches(t *testing.T) {
 	for range 300 {
 		shares := make([]uint64, 2+r.IntN(10))
 		for i := range shares {
-			shares[i] = 1 + r.Uint64N(1<<r.UintN(40))
+			shares[i] = r.Uint64()>>r.UintN(64) | 1
 		}
 		var buf buffers
 		d := newDemand(shares, len(shares)+60, &buf)

@@ -493,18 +493,34 @@ func TestBoundIsWithinOneOverTheSmallestWeight(t *testing.T) {
 	}
 }
 
-func TestBoundHoldsWhereTheSmallestSharesFallBelowOne(t *testing.T) {
+// TestBoundIsTheConstructionOfItsProof uses prime shares, which never fit and
+// never fall on a whole weight.
+func TestBoundIsTheConstructionOfItsProof(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 24))
-	for range 2000 {
+	primes := []uint64{2, 3, 5, 11, 101, 499, 997, 10007, 99991, 1000003}
+	byConstruction, byEqual := 0, 0
+	for range 4000 {
 		n := 2 + r.IntN(30)
-		width := n + r.IntN(20)
+		width := n + r.IntN(60)
 		shares := make([]uint64, n)
 		for i := range shares {
-			shares[i] = 1 + r.Uint64N(1<<r.UintN(24))
+			shares[i] = primes[r.IntN(len(primes)-1)]
 		}
-		got := mustReduce(t, fib.Minimax, shares, width)
-		if bound := fib.Bound(fib.Minimax, shares, width); got.Error > bound {
+		shares[r.IntN(n)] = primes[len(primes)-1]
+		bound := fib.Bound(fib.Minimax, shares, width)
+		if want := construction(shares, width); math.Abs(bound-want) > 1e-9*(1+want) {
+			t.Fatalf("shares %v width %d: got bound %v, want %v", shares, width, bound, want)
+		}
+		if got := mustReduce(t, fib.Minimax, shares, width); got.Error > bound {
 			t.Fatalf("shares %v width %d: got error %v, want at most %v", shares, width, got.Error, bound)
 		}
+		if bound < fib.Bound(fib.Equal, shares, width) {
+			byConstruction++
+		} else {
+			byEqual++
+		}
+	}
+	if byConstruction == 0 || byEqual == 0 {
+		t.Errorf("got %d bounds by construction and %d by equal weights, want some of each", byConstruction, byEqual)
 	}
 }

@@ -260,18 +260,6 @@ func TestProgrammingEqualHopsAgainAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestATableForgetsOldReductionsAndStillAnswersTheSame(t *testing.T) {
-	table := newTable(t, mustLookup(t, "tomahawk5"), fib.Minimax)
-	first := program(t, table, left, hops(1000, 999)...)
-	for i := range uint64(3000) {
-		program(t, table, right, hops(1000+i, 777)...)
-	}
-	again := program(t, table, right, hops(1000, 999)...)
-	if diff := cmp.Diff(again.Members, first.Members); diff != "" || again.Group != first.Group {
-		t.Errorf("got group %d, want %d; got -, want +:\n%s", again.Group, first.Group, diff)
-	}
-}
-
 func BenchmarkProgram(b *testing.B) {
 	prefixes := make([]netip.Prefix, 164)
 	for i := range prefixes {

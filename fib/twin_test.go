@@ -3,6 +3,7 @@ package fib_test
 import (
 	"math"
 	"math/big"
+	"slices"
 )
 
 // The twins of Reduce: slow, obvious, and written from the definition alone.
@@ -91,6 +92,32 @@ func worstExcess(weights []int, shares []uint64) float64 {
 		worst = max(worst, r-1, 1/r-1)
 	}
 	return worst
+}
+
+// construction is the bound of minimax as Bound's comment states it, for
+// shares above 0 that do not fit the width.
+func construction(shares []uint64, width int) float64 {
+	sorted := slices.Sorted(slices.Values(shares))
+	sum := 0.0
+	for _, s := range sorted {
+		sum += float64(s)
+	}
+	whole, left := sum, float64(width)
+	worst := 1.0
+	for _, c := range sorted {
+		c := float64(c)
+		due := c / whole * float64(width)
+		floor, ceiling := math.Floor(c*left/sum), math.Ceil(c*left/sum)
+		if floor < 1 {
+			floor, ceiling = 1, 1
+			left--
+			sum -= c
+		}
+		worst = max(worst, ceiling/due, due/floor)
+	}
+	n := float64(len(sorted))
+	equal := max(whole/(n*float64(sorted[0])), n*float64(sorted[len(sorted)-1])/whole)
+	return min(worst, equal) - 1
 }
 
 // bisected is the least error over all totals up to width, to about 1e-12,

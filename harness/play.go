@@ -30,12 +30,12 @@ func (r *Rig) Play(ctx context.Context, events ...state.Event) ([]state.Row, err
 
 // window plays the events from one settled moment to the next.
 type window struct {
-	rig      *Rig
-	queue    []state.Event
-	rows     []state.Row
-	line     []timedChange // ascending by time
-	public   state.Window
-	row      *openRow
+	rig    *Rig
+	queue  []state.Event
+	rows   []state.Row
+	line   []timedChange // ascending by time
+	public state.Window
+	row    *openRow
 }
 
 type timedChange struct {
