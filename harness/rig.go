@@ -18,6 +18,11 @@ import (
 // ErrNoEffect is an event that changes nothing and does not say that it is silent.
 var ErrNoEffect = errors.New("no effect")
 
+// GCPercent is a collector target that suits a rig: nearly all of its memory is
+// long-lived tables, so a low target would scan them again and again. Programs
+// that run one set it; the library leaves the process alone.
+const GCPercent = 150
+
 // Options configures a Rig.
 type Options struct {
 	Topology *topologies.Topology

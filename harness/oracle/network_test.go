@@ -107,6 +107,7 @@ var levels = []func(uint64) uint64{
 	nil,
 	func(x uint64) uint64 { return (x + 9) / 10 * 10 },
 	func(x uint64) uint64 { return x / 64 * 64 }, // makes zeros
+	func(uint64) uint64 { return 8 },             // leaves only presence, path and scope to change
 }
 
 // random builds a network that no engineer would: any roles, shared ASNs,

@@ -119,6 +119,11 @@ func TestRuleOfOneDecision(t *testing.T) {
 			set:  []state.Member{{Bundle: 0, Share: 1 << 63}, {Bundle: 1, Share: 1 << 63}}, value: math.MaxUint64, path: []uint32{10},
 		},
 		{
+			name: "a pair's sum does not overflow either, and its shares sum to its value",
+			n:    under(pair()).prefix(1<<63, "s0").bundle("s0", "e", math.MaxUint64).bundle("s0", "e", math.MaxUint64-1),
+			set:  []state.Member{{Bundle: 0, Share: 1 << 63}, {Bundle: 1}}, value: 1 << 63, path: []uint32{10},
+		},
+		{
 			name: "a told value above the range of uint64 is its maximum",
 			n:    under(pair()).prefix(math.MaxUint64, "s0").bundle("s0", "e", math.MaxUint64),
 			set:  []state.Member{{Bundle: 0, Share: math.MaxUint64}}, value: math.MaxUint64, path: []uint32{10},
@@ -201,6 +206,60 @@ func TestExportIsValleyFreeAndNeverToAnASNInThePath(t *testing.T) {
 	}
 	if got := s.Receives(x.Device["h2"], 0); len(got) != 1 {
 		t.Errorf("looped candidates of h2: got %v, want the one that it drops", got)
+	}
+}
+
+func TestDifferencesSeeAScopeOrAPathAlone(t *testing.T) {
+	// x can hear of the prefix from below, from above, or from below over a longer
+	// path. All that it hears begins with ASN 20 and has one value. It tells s.
+	n := newNetwork().
+		device("s", spine, 10).device("x", bag, 30).device("below", edge, 20).device("above", topologies.Hub, 20).
+		device("between", edge, 20).device("far", spine, 11).
+		prefix(8, "below", "above", "far").
+		bundle("s", "x", 8).bundle("below", "x", 8).bundle("x", "above", 8).bundle("between", "x", 8).bundle("far", "between", 8)
+	const x = 1
+	only := func(bundles ...int) []oracle.Bundle {
+		b := make([]oracle.Bundle, len(n.bundles))
+		for _, i := range bundles {
+			b[i].Capacity = 8
+		}
+		return b
+	}
+	o := oracle.New(&n.Topology, nil)
+	before := settled(t, o, only(0, 1))
+	for _, tc := range []struct {
+		name  string
+		after []oracle.Bundle
+		told  state.Told
+	}{
+		{"scope", only(0, 2), state.Told{Present: true, Valued: true, Value: 1, Path: []uint32{20}, Down: true}},
+		{"path", only(0, 3, 4), state.Told{Present: true, Valued: true, Value: 1, Path: []uint32{20, 11}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			after := settled(t, o, tc.after)
+			if diff := cmp.Diff(after.Route(x, 0).Told, tc.told); diff != "" {
+				t.Fatalf("told (-got +want):\n%s", diff)
+			}
+			var routes []oracle.Change
+			for _, c := range oracle.Diff(before, after) {
+				if c.Device == x {
+					routes = append(routes, c)
+				}
+			}
+			if diff := cmp.Diff(routes, []oracle.Change{{Device: x, Weights: true, Path: true}}); diff != "" {
+				t.Errorf("routes of x (-got +want):\n%s", diff)
+			}
+			var sessions []oracle.SessionChange
+			for _, c := range oracle.DiffSessions(before, after) {
+				if !c.Cut {
+					sessions = append(sessions, c)
+				}
+			}
+			want := []oracle.SessionChange{{Dir: state.Direction{Bundle: 0, FromB: true}, Path: true}}
+			if diff := cmp.Diff(sessions, want); diff != "" {
+				t.Errorf("sessions that stayed up (-got +want):\n%s", diff)
+			}
+		})
 	}
 }
 

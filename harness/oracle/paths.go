@@ -66,7 +66,7 @@ func (p *paths) list(path pathID) []uint32 {
 func samePath(p *paths, a pathID, q *paths, b pathID) bool {
 	for a != emptyPath && b != emptyPath {
 		x, y := p.nodes[a], q.nodes[b]
-		if x.asn != y.asn || x.length != y.length {
+		if x.asn != y.asn {
 			return false
 		}
 		a, b = x.rest, y.rest

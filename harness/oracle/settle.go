@@ -27,7 +27,9 @@ func (o *Oracle) State(b []Bundle) *State {
 	}
 	w := work{State: s, stale: make([]bool, len(o.asn))}
 	for p := range o.prefixes {
-		w.settle(p)
+		if s.err = w.settle(p); s.err != nil {
+			break
+		}
 	}
 	return s
 }
@@ -50,13 +52,12 @@ type work struct {
 // sweeps carries the right ones at least one hop on. A wrong one can live only
 // as long as a path without a loop, so more sweeps than twice the devices mean
 // that the routes will not settle.
-func (w *work) settle(prefix int) {
+func (w *work) settle(prefix int) error {
 	devices, ends := len(w.o.asn), len(w.o.ends)
 	w.prefix, w.left = prefix, 0
 	w.entries = w.State.entries[prefix*devices : (prefix+1)*devices]
 	w.member = w.State.member[prefix*ends : (prefix+1)*ends]
 	w.share = w.State.share[prefix*ends : (prefix+1)*ends]
-	clear(w.stale)
 	for i, d := range w.o.origins[prefix] {
 		w.entries[d] = w.origin(d, w.o.value[prefix][i])
 	}
@@ -65,14 +66,12 @@ func (w *work) settle(prefix int) {
 	}
 	for sweep := 0; w.left > 0; sweep++ {
 		if sweep > 2*devices {
-			if w.err == nil {
-				w.err = fmt.Errorf("topology %q: prefix %s: routes do not settle in %d sweeps up and down", w.o.name, w.o.prefixes[prefix], sweep)
-			}
-			return
+			return fmt.Errorf("topology %q: prefix %s: routes do not settle in %d sweeps up and down", w.o.name, w.o.prefixes[prefix], sweep)
 		}
 		w.sweep(w.o.up)
 		w.sweep(w.o.down)
 	}
+	return nil
 }
 
 func (w *work) sweep(order []int32) {

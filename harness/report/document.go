@@ -1,0 +1,216 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"runtime"
+	"time"
+
+	"github.com/bagrig/bagrig/harness/state"
+)
+
+// Schema is the version of run.json and events.ndjson. A field that is added
+// leaves it alone; one that goes or changes its meaning raises it.
+const Schema = 1
+
+// Running is the verdict in run.json until the run ends. A folder that keeps it
+// is that of a process that died; crash.txt may say why.
+const Running state.Verdict = "running"
+
+// Document is run.json. Names that end in _ms are real milliseconds, in _s
+// virtual seconds; docs/run-folder.md describes every field.
+type Document struct {
+	Schema        int           `json:"schema"`
+	Version       string        `json:"bagrig_version"`
+	Go            string        `json:"go_version"`
+	Platform      string        `json:"platform"`
+	CPUs          int           `json:"cpus"`
+	Started       string        `json:"started"`
+	Scenario      string        `json:"scenario"`
+	Engine        string        `json:"engine"`
+	Damping       string        `json:"damping"`
+	FIBAlgorithm  string        `json:"fib_algorithm"`
+	Seed          uint64        `json:"seed"`
+	Topology      string        `json:"topology"`
+	Folder        string        `json:"folder"`
+	Command       string        `json:"command"`
+	Verdict       state.Verdict `json:"verdict"`
+	Error         string        `json:"error,omitempty"`
+	ElapsedMS     float64       `json:"elapsed_ms"`
+	VirtualS      float64       `json:"virtual_s"`
+	EventsPlanned int           `json:"events_planned"`
+	BringUp       BringUp       `json:"bring_up"`
+	Events        []Event       `json:"events"`
+	Properties    []Property    `json:"properties"`
+}
+
+// BringUp is what happened until the baseline.
+type BringUp struct {
+	EstablishedMS     float64  `json:"established_ms"`
+	QuietMS           float64  `json:"quiet_ms"`
+	Entries           int      `json:"adj_rib_in_entries"`
+	Stale             int      `json:"stale_entries"`
+	AnnouncedPerEntry float64  `json:"announced_per_entry"`
+	Counters          Counters `json:"counters"`
+}
+
+// Counters is what all wires carried.
+type Counters struct {
+	Updates    int `json:"updates"`
+	NLRI       int `json:"nlri"`
+	Announced  int `json:"announced"`
+	Withdrawn  int `json:"withdrawn"`
+	EndOfRIB   int `json:"end_of_rib"`
+	Keepalives int `json:"keepalives"`
+	Others     int `json:"other_messages"`
+	Fences     int `json:"fences"`
+}
+
+// Event is what one event did.
+type Event struct {
+	Number      int          `json:"event"` // from 1
+	Text        string       `json:"text"`
+	Effect      state.Effect `json:"effect"`
+	StartS      float64      `json:"start_s"`
+	SettledS    float64      `json:"settled_after_s"`
+	LastChangeS float64      `json:"last_change_after_s"`
+	QuietMS     float64      `json:"quiet_ms"`
+	Told        int          `json:"told_changed"`
+	Sets        int          `json:"sets_changed"`
+	Counters    Counters     `json:"counters"`
+	Radius      *int         `json:"radius_hops"` // nil = nobody received an UPDATE
+	Touched     int          `json:"touched"`
+	PerHop      []int        `json:"touched_per_hop"`
+}
+
+// Status is how a property came out of a run.
+type Status string
+
+// The statuses of a property.
+const (
+	PropertyHeld           Status = "held"
+	PropertyViolated       Status = "violated"
+	PropertyNeverExercised Status = "never exercised"
+)
+
+// Property is what became of one property or threshold.
+type Property struct {
+	Name       string      `json:"name"`
+	Status     Status      `json:"status"`
+	Exercised  int         `json:"exercised"`
+	Worst      Number      `json:"worst"`
+	Limit      Number      `json:"limit"`
+	Unit       string      `json:"unit"`
+	Violated   int         `json:"violated"`
+	Violations []Violation `json:"violations"`
+}
+
+// Violation is one place where a property did not hold.
+type Violation struct {
+	TimeS float64 `json:"virtual_s"`
+	Where string  `json:"where"`
+	Text  string  `json:"text"`
+}
+
+// Number is a float64 that JSON holds as null where it is not finite.
+type Number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if f := float64(n); math.IsInf(f, 0) || math.IsNaN(f) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+// UnmarshalJSON implements json.Unmarshaler; null is read as infinity.
+func (n *Number) UnmarshalJSON(data []byte) error {
+	if bytes.Equal(data, []byte("null")) {
+		*n = Number(math.Inf(1))
+		return nil
+	}
+	return json.Unmarshal(data, (*float64)(n))
+}
+
+// JSON is the document as run.json holds it.
+func (d *Document) JSON() ([]byte, error) {
+	data, err := json.MarshalIndent(d, "", "  ")
+	return append(data, '\n'), err
+}
+
+func newDocument(about About, dir string, res *state.Result) *Document {
+	sc := about.Scenario
+	d := &Document{
+		Schema: Schema, Version: about.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		CPUs: runtime.GOMAXPROCS(0), Started: about.Started.Format(time.RFC3339), Scenario: sc.Name, Engine: sc.Engine,
+		Damping: sc.Damping.Name, FIBAlgorithm: string(sc.Reduce), Seed: sc.Seed, Folder: dir, Command: about.Command,
+		EventsPlanned: len(sc.Events), Verdict: Running, Events: []Event{}, Properties: []Property{},
+	}
+	if res == nil {
+		d.Topology = sc.Topology.Summary()
+		return d
+	}
+	d.Topology, d.Verdict, d.Error = res.Topology, res.Verdict, res.Error
+	d.ElapsedMS, d.VirtualS = milliseconds(res.Elapsed), res.Virtual.Seconds()
+	d.BringUp = BringUp{
+		EstablishedMS: milliseconds(res.Established), QuietMS: milliseconds(res.Quiet),
+		Entries: res.Entries, Stale: res.Stale, Counters: newCounters(res.BringUp),
+	}
+	if res.Entries > 0 {
+		d.BringUp.AnnouncedPerEntry = float64(res.BringUp.Announced) / float64(res.Entries)
+	}
+	for _, row := range res.Rows {
+		d.Events = append(d.Events, newEvent(row))
+	}
+	for _, o := range res.Outcomes {
+		d.Properties = append(d.Properties, newProperty(o))
+	}
+	return d
+}
+
+func newEvent(r state.Row) Event {
+	e := Event{
+		Number: r.Index + 1, Text: r.Event.String(), Effect: r.Effect,
+		StartS: r.Start.Seconds(), SettledS: r.Settled.Seconds(), LastChangeS: r.Last.Seconds(), QuietMS: milliseconds(r.Quiet),
+		Told: r.Told, Sets: r.Sets, Counters: newCounters(r.Counters), Touched: r.Touched(), PerHop: r.Blast,
+	}
+	if radius := r.Radius(); radius >= 0 {
+		e.Radius = &radius
+	}
+	if e.PerHop == nil {
+		e.PerHop = []int{}
+	}
+	return e
+}
+
+func newProperty(o state.Outcome) Property {
+	p := Property{
+		Name: o.Name, Status: PropertyHeld, Exercised: o.Exercised, Worst: Number(o.Worst), Limit: Number(o.Limit), Unit: o.Unit,
+		Violated: o.Violated, Violations: []Violation{},
+	}
+	switch {
+	case o.Violated > 0:
+		p.Status = PropertyViolated
+	case o.Exercised == 0:
+		p.Status = PropertyNeverExercised
+	}
+	for _, v := range o.Violations {
+		p.Violations = append(p.Violations, newViolation(v))
+	}
+	return p
+}
+
+func newViolation(v state.Violation) Violation {
+	return Violation{TimeS: v.Time.Seconds(), Where: v.Where, Text: v.Text}
+}
+
+func newCounters(c state.Counters) Counters {
+	return Counters{
+		Updates: c.Updates, NLRI: c.NLRI(), Announced: c.Announced, Withdrawn: c.Withdrawn,
+		EndOfRIB: c.EndOfRIB, Keepalives: c.Keepalive, Others: c.Others, Fences: c.Fences,
+	}
+}
+
+// milliseconds keeps microseconds: real times are no more exact than that.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,206 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bagrig/bagrig/harness/state"
+)
+
+// shownViolations is how many violations of one property the summary shows.
+const shownViolations = 5
+
+// Summary is the run for a person: the text of the terminal and of summary.txt.
+func (d *Document) Summary() string {
+	parts := []string{d.Topology + "\n" + d.bringUp()}
+	if len(d.Events) > 0 {
+		parts = append(parts, d.eventTable())
+	}
+	if len(d.Properties) > 0 {
+		parts = append(parts, d.propertyTable())
+	}
+	for _, p := range d.Properties {
+		if p.Violated > 0 {
+			parts = append(parts, fmt.Sprintf("%s: violated %s\n%s", p.Name, times(p.Violated), violations(p, shownViolations)))
+		}
+	}
+	parts = append(parts, d.end())
+	return strings.Join(parts, "\n")
+}
+
+func (d *Document) bringUp() string {
+	b := d.BringUp
+	if b.Entries == 0 {
+		return "no baseline was reached\n"
+	}
+	return fmt.Sprintf("Established in %s, quiet %s later; %s announced prefixes per Adj-RIB-In entry, %s entries, %s stale\n",
+		realTime(b.EstablishedMS), realTime(b.QuietMS), decimals(b.AnnouncedPerEntry, 3), whole(b.Entries), whole(b.Stale))
+}
+
+func (d *Document) eventTable() string {
+	columns := []column{
+		{head: "#", right: true}, {head: "event", limit: 54}, {head: "effect"}, {head: "quiet", right: true}, {head: "last told", right: true},
+		{head: "UPDATEs", right: true}, {head: "NLRI", right: true}, {head: "radius: speakers per hop"},
+	}
+	var rows [][]string
+	for _, e := range d.Events {
+		last := ""
+		if e.Told > 0 {
+			last = "+" + virtualTime(e.LastChangeS)
+		}
+		rows = append(rows, []string{
+			strconv.Itoa(e.Number), shortEvent(e.Text), e.effect(), realTime(e.QuietMS), last,
+			whole(e.Counters.Updates), whole(e.Counters.NLRI), e.blast(),
+		})
+	}
+	return table(columns, rows)
+}
+
+// shortEvent leaves out the names of fields that the value makes plain.
+func shortEvent(text string) string {
+	return strings.NewReplacer(" bundle=", " ", " device=", " ", " all=true", " all", " silent=true", " silent").Replace(text)
+}
+
+func (e Event) effect() string {
+	if e.Effect != state.Changed {
+		return string(e.Effect)
+	}
+	return fmt.Sprintf("told %s, sets %s", whole(e.Told), whole(e.Sets))
+}
+
+// blast is the radius and the speakers touched at hop distance 0, 1, 2, ...
+func (e Event) blast() string {
+	if e.Radius == nil {
+		return "-"
+	}
+	hops := make([]string, len(e.PerHop))
+	for i, n := range e.PerHop {
+		hops[i] = strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%d: %s", *e.Radius, strings.Join(hops, " "))
+}
+
+func (d *Document) propertyTable() string {
+	columns := []column{{head: "property"}, {head: "result"}, {head: "exercised", right: true}, {head: "worst", right: true}, {head: "limit", right: true}, {head: "unit"}}
+	var rows [][]string
+	for _, p := range d.Properties {
+		worst, result := number(p.Worst), string(p.Status)
+		if p.Status == PropertyNeverExercised {
+			worst = "-"
+		}
+		if p.Status == PropertyViolated {
+			result = "VIOLATED"
+		}
+		rows = append(rows, []string{p.Name, result, whole(p.Exercised), worst, number(p.Limit), p.Unit})
+	}
+	return table(columns, rows)
+}
+
+// violations are at most so many lines, and one that counts the others.
+func violations(p Property, most int) string {
+	var b strings.Builder
+	shown := p.Violations[:min(most, len(p.Violations))]
+	for _, v := range shown {
+		text := strings.ReplaceAll(v.Text, "\n", "\n    ")
+		fmt.Fprintf(&b, "  at %s, %s: %s\n", virtualTime(v.TimeS), v.Where, text)
+	}
+	if more := p.Violated - len(shown); more > 0 {
+		fmt.Fprintf(&b, "  and %s more\n", whole(more))
+	}
+	return b.String()
+}
+
+func (d *Document) end() string {
+	var b strings.Builder
+	field := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%-8s %s\n", name, strings.ReplaceAll(value, "\n", "\n         "))
+		}
+	}
+	field("verdict", d.verdict())
+	field("error", d.Error)
+	field("took", fmt.Sprintf("%s, in which %s of virtual time passed", realTime(d.ElapsedMS), virtualTime(d.VirtualS)))
+	field("seed", strconv.FormatUint(d.Seed, 10))
+	field("folder", d.Folder)
+	field("repeat", d.Command)
+	return b.String()
+}
+
+func (d *Document) verdict() string {
+	text := string(d.Verdict)
+	counts := map[Status]int{}
+	for _, p := range d.Properties {
+		counts[p.Status]++
+	}
+	var parts []string
+	for _, status := range []Status{PropertyHeld, PropertyViolated, PropertyNeverExercised} {
+		if counts[status] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[status], status))
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"no property was checked"}
+	}
+	text += ": " + strings.Join(parts, ", ")
+	if missing := d.EventsPlanned - len(d.Events); missing > 0 {
+		text += fmt.Sprintf("; %d of %d events were not finished", missing, d.EventsPlanned)
+	}
+	return text
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return whole(n) + " times"
+}
+
+func (p Property) amount(n Number) string { return strings.TrimRight(number(n)+" "+p.Unit, " ") }
+
+// realTime writes milliseconds so that the first three digits can be seen.
+func realTime(ms float64) string {
+	switch {
+	case ms < 9.995:
+		return decimals(ms, 2) + " ms"
+	case ms < 999.5:
+		return decimals(ms, 0) + " ms"
+	default:
+		return decimals(ms/1000, 2) + " s"
+	}
+}
+
+// virtualTime is exact.
+func virtualTime(s float64) string {
+	return time.Duration(math.Round(s * float64(time.Second))).String()
+}
+
+func decimals(f float64, n int) string { return strconv.FormatFloat(f, 'f', n, 64) }
+
+// number writes whole numbers with thousands apart and others with four digits.
+func number(n Number) string {
+	f := float64(n)
+	switch {
+	case math.IsInf(f, 1):
+		return "infinite"
+	case f == math.Trunc(f) && math.Abs(f) < 1e15:
+		return whole(int(f))
+	default:
+		return strconv.FormatFloat(f, 'g', 4, 64)
+	}
+}
+
+// whole writes 215616 as 215,616.
+func whole(n int) string {
+	s := strconv.Itoa(n)
+	sign := ""
+	if n < 0 {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
