@@ -219,6 +219,31 @@ func TestGridReachesTheEndOfUint64(t *testing.T) {
 	}
 }
 
+// Where multiples lie closer than 2^-22 of their value, the nearest one counts.
+func TestWithoutErrorBoundEveryMultipleIsALevel(t *testing.T) {
+	for _, step := range []uint64{1, 3, 1000, member} {
+		for _, r := range roundings {
+			g := mustGrid(t, step, 0, r)
+			for shift := range 64 {
+				n := uint64(math.MaxUint64) / step >> shift
+				for n := n - min(n, 3); n > 0 && n < math.MaxUint64/step && n%8 != 7; n++ {
+					for _, off := range []uint64{0, step / 4, step / 2, step - 1} {
+						x := n*step + off
+						want := n * step
+						snapped := off <= want>>snapShift || step-off <= (want+step)>>snapShift
+						if off > 0 && (r == Up && !snapped || (r == Nearest || snapped) && 2*off >= step) {
+							want += step
+						}
+						if got := g.Level(x); got != want {
+							t.Errorf("step %d, %v: Level(%d): got %d, want %d", step, r, x, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestNewGridRefusesBadParameters(t *testing.T) {
 	cases := []struct {
 		step uint64

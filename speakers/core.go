@@ -1,6 +1,7 @@
 package speakers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -21,6 +22,11 @@ type Core struct {
 	anyDirty   bool
 	next       time.Duration
 	now        time.Duration
+
+	// Room for the set and the hops that are being worked out, so that a
+	// decision that changes nothing allocates nothing.
+	set  []int
+	hops []Hop
 }
 
 type session struct {
@@ -37,21 +43,19 @@ type candidate struct {
 }
 
 type prefix struct {
-	origin     int32 // index in cfg.Origins, or -1
-	local      bool
-	programmed bool
-	audible    bool // told is out at some neighbour
-	valued     bool
-	bottleneck uint64
-	hops       []Hop
-	told       Told
-	policy     damping.ToldPolicy
-	next       time.Duration
+	origin  int32 // index in cfg.Origins, or -1
+	local   bool
+	audible bool          // told is out at some neighbour
+	in, out damping.Value // the bottleneck value, and what policy made of it
+	hops    []Hop
+	told    Told
+	policy  damping.ToldPolicy
+	next    time.Duration
 }
 
 // New makes a core whose bundles are at full health, whose sessions are down
 // and which originates nothing yet. The bundles' damping sees its first value
-// at time 0.
+// at time 0. The core keeps the slices of cfg and never writes to them.
 func New(cfg Config) *Core {
 	c := &Core{
 		cfg:        cfg,
@@ -60,6 +64,8 @@ func New(cfg Config) *Core {
 		prefixes:   make([]prefix, cfg.Prefixes),
 		dirty:      make([]bool, cfg.Prefixes),
 		next:       Never,
+		set:        make([]int, 0, len(cfg.Sessions)),
+		hops:       make([]Hop, 0, len(cfg.Sessions)),
 	}
 	seen := map[int32]bool{}
 	for i, s := range cfg.Sessions {
@@ -68,7 +74,7 @@ func New(cfg Config) *Core {
 		policy := cfg.Damping.NewBundle()
 		passed, next := policy.Step(0, s.Capacity)
 		c.sessions[i] = session{capacity: s.Capacity, policy: policy, passed: passed, next: next}
-		c.next = earlier(c.next, next)
+		c.next = min(c.next, next)
 	}
 	for i := range c.prefixes {
 		c.prefixes[i] = prefix{origin: -1, policy: cfg.Damping.NewTold(), next: Never}
@@ -105,7 +111,7 @@ func (c *Core) Step(now time.Duration, inputs []Input, effects []Effect) ([]Effe
 	}
 	if timers || c.anyDirty {
 		for p := range c.prefixes {
-			if c.dirty[p] || c.prefixes[p].next <= now {
+			if c.dirty[p] || timers && c.prefixes[p].next <= now {
 				effects = c.decide(int32(p), effects)
 			}
 		}
@@ -115,6 +121,9 @@ func (c *Core) Step(now time.Duration, inputs []Input, effects []Effect) ([]Effe
 }
 
 func (c *Core) check(in Input) error {
+	if in.Kind < SessionUp || in.Kind > Originate {
+		return fmt.Errorf("%v: unknown kind of input", in.Kind)
+	}
 	if in.Kind == Originate {
 		return nil
 	}
@@ -124,14 +133,11 @@ func (c *Core) check(in Input) error {
 	if (in.Kind == Announce || in.Kind == Withdraw) && (in.Prefix < 0 || int(in.Prefix) >= len(c.prefixes)) {
 		return fmt.Errorf("%v: prefix %d: want 0 to %d", in.Kind, in.Prefix, len(c.prefixes)-1)
 	}
-	if in.Kind < SessionUp || in.Kind > Originate {
-		return fmt.Errorf("%v: unknown kind of input", in.Kind)
-	}
 	return nil
 }
 
 func (c *Core) sessionOf(bundle int32) (int, bool) {
-	return slices.BinarySearchFunc(c.cfg.Sessions, bundle, func(s Session, b int32) int { return int(s.Bundle) - int(b) })
+	return slices.BinarySearchFunc(c.cfg.Sessions, bundle, func(s Session, b int32) int { return cmp.Compare(s.Bundle, b) })
 }
 
 func (c *Core) apply(in *Input) {
@@ -152,17 +158,34 @@ func (c *Core) apply(in *Input) {
 			c.setCandidate(p, s, candidate{})
 		}
 	case Announce:
-		route := in.Route
-		if route.LocalPref == 0 {
-			route.LocalPref = DefaultLocalPref
-		}
-		c.setCandidate(int(in.Prefix), s, candidate{route: route, present: true})
+		c.setCandidate(int(in.Prefix), s, candidate{route: in.Route.normal(), present: true})
 	case Withdraw:
 		c.setCandidate(int(in.Prefix), s, candidate{})
 	case Capacity:
-		c.sessions[s].capacity = in.Capacity
-		c.stepBundle(s)
+		if c.sessions[s].capacity != in.Capacity {
+			c.sessions[s].capacity = in.Capacity
+			c.stepBundle(s)
+		}
 	}
+}
+
+// normal gives equal routes one form, so that hearing a route again changes
+// nothing, and strips a value that may not be used (a NaN would even differ
+// from itself).
+func (r Route) normal() Route {
+	if r.LocalPref == 0 {
+		r.LocalPref = DefaultLocalPref
+	}
+	if !r.Valued || !(linkbw.Community{Value: r.Value}).Valid() {
+		r.Valued, r.Value = false, 0
+	}
+	return r
+}
+
+// row is the candidates of a prefix, by session.
+func (c *Core) row(p int32) []candidate {
+	n := len(c.sessions)
+	return c.candidates[int(p)*n : (int(p)+1)*n]
 }
 
 func (c *Core) setCandidate(p, s int, to candidate) {
@@ -212,11 +235,11 @@ func (c *Core) settleTimers() {
 	c.anyDirty = false
 	c.next = Never
 	for s := range c.sessions {
-		c.next = earlier(c.next, c.sessions[s].next)
+		c.next = min(c.next, c.sessions[s].next)
 	}
 	if c.cfg.Damping.Timed() {
 		for p := range c.prefixes {
-			c.next = earlier(c.next, c.prefixes[p].next)
+			c.next = min(c.next, c.prefixes[p].next)
 		}
 	}
 }
@@ -227,57 +250,56 @@ func (c *Core) decide(p int32, effects []Effect) []Effect {
 	c.dirty[p] = false
 	pre := &c.prefixes[p]
 	set, best, local := c.selectSet(p)
-	hops, valued, bottleneck := c.weigh(p, set)
-	if local {
-		valued, bottleneck = true, c.cfg.Origins[pre.origin].Bandwidth
-	}
-	pre.local, pre.valued, pre.bottleneck = local, valued, bottleneck
-
+	hops, in := c.weigh(p, set)
 	told := Told{}
-	in := damping.Value{}
 	switch {
 	case local:
-		told.Present = true
-	case len(set) > 0:
-		route := c.candidates[int(p)*len(c.sessions)+best].route
-		told = Told{Present: true, Path: route.Path, Down: c.cfg.Sessions[best].NeighborRole >= c.cfg.Role}
+		in = damping.Value{Reach: damping.Valued, Bits: c.cfg.Origins[pre.origin].Bandwidth}
+	case best >= 0:
+		told.Path = c.row(p)[best].route.Path
+		told.Down = c.cfg.Sessions[best].NeighborRole >= c.cfg.Role
 	}
-	if told.Present {
-		in.Reach = damping.Unvalued
-		if valued {
-			in = damping.Value{Reach: damping.Valued, Bits: bottleneck}
-		}
+	pre.local = local
+
+	// Every policy is promised that it is stepped only when its input changes
+	// or its timer is due; an attribute may change without either.
+	if in != pre.in || pre.next <= c.now {
+		pre.in = in
+		pre.out, pre.next = pre.policy.Step(c.now, in)
 	}
-	out, next := pre.policy.Step(c.now, in)
-	pre.next = next
-	told.Present = out.Reach != damping.Gone && told.Present
-	if out.Reach == damping.Valued && told.Present {
-		told.Valued, told.Value = true, linkbw.FromBits(out.Bits)
+	if in.Reach == damping.Gone || pre.out.Reach == damping.Gone {
+		return c.emit(p, hops, Told{}, effects)
 	}
-	if !told.Present {
-		told = Told{}
+	told.Present = true
+	if pre.out.Reach == damping.Valued {
+		told.Valued, told.Value = true, linkbw.FromBits(pre.out.Bits)
 	}
 	return c.emit(p, hops, told, effects)
 }
 
-// emit turns the difference to what was told and programmed into effects.
+// emit turns the difference to what was told and programmed into effects. It
+// copies hops before it keeps them.
 func (c *Core) emit(p int32, hops []Hop, told Told, effects []Effect) []Effect {
 	pre := &c.prefixes[p]
-	audible := c.audible(told)
-	if pre.audible && !audible {
-		effects = append(effects, Effect{Kind: Untell, Prefix: p})
+	retell := !told.equal(pre.told)
+	if retell {
+		heard := pre.audible
+		pre.told, pre.audible = told, c.audible(told)
+		if heard && !pre.audible {
+			effects = append(effects, Effect{Kind: Untell, Prefix: p})
+		}
 	}
 	switch {
-	case len(hops) == 0 && pre.programmed:
+	case slices.Equal(hops, pre.hops):
+	case len(hops) == 0:
+		pre.hops = nil
 		effects = append(effects, Effect{Kind: Unprogram, Prefix: p})
-		pre.programmed = false
-	case len(hops) > 0 && !slices.Equal(hops, pre.hops):
-		effects = append(effects, Effect{Kind: Program, Prefix: p, Hops: hops})
-		pre.programmed = true
+	default:
+		pre.hops = slices.Clone(hops)
+		effects = append(effects, Effect{Kind: Program, Prefix: p, Hops: pre.hops})
 	}
-	if audible && (!pre.audible || !pre.told.equal(told)) {
+	if retell && pre.audible {
 		effects = append(effects, Effect{Kind: Tell, Prefix: p, Told: told})
 	}
-	pre.hops, pre.told, pre.audible = hops, told, audible
 	return effects
 }

@@ -6,15 +6,19 @@ import "slices"
 // the multipath set in ascending order, and the member whose path is told on:
 // the one with the lowest router id, then the lowest session address. A device
 // that originates the prefix uses its own route, unless a candidate has a
-// higher LOCAL_PREF.
+// higher LOCAL_PREF. The set is valid until the next call; best is -1 where it
+// is empty.
+//
+// A candidate over a bundle on trial counts only where there is no other, the
+// device's own route included.
 //
 // Everything that ties up to ORIGIN is in the set; the contents of AS_PATH do
 // not matter, and neither MED nor link bandwidth takes part (RFC 10005 S3.2).
 func (c *Core) selectSet(p int32) (set []int, best int, local bool) {
-	row := c.candidates[int(p)*len(c.sessions) : (int(p)+1)*len(c.sessions)]
+	row := c.row(p)
 	local = c.originates && c.prefixes[p].origin >= 0
 	trial := !local && !c.anySettled(row)
-	best = -1
+	set, best = c.set[:0], -1
 	for s := range row {
 		if !c.usable(row, s) || c.sessions[s].passed.Trial && !trial {
 			continue

@@ -1,6 +1,10 @@
 package speakers
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/bagrig/bagrig/damping"
+)
 
 // Exports tells whether a route may be told over a session. Export is
 // valley-free: what was learned from above or from the same tier goes only
@@ -33,12 +37,12 @@ func (t Told) equal(u Told) bool {
 // written to; the core replaces them and never changes them.
 func (c *Core) Decision(p int32) Decision {
 	pre := &c.prefixes[p]
-	return Decision{Local: pre.local, Hops: pre.hops, Valued: pre.valued, Bottleneck: pre.bottleneck, Told: pre.told}
+	return Decision{Local: pre.local, Hops: pre.hops, Valued: pre.in.Reach == damping.Valued, Bottleneck: pre.in.Bits, Told: pre.told}
 }
 
 // Candidates appends the Adj-RIB-In entries of a prefix, ascending by bundle.
 func (c *Core) Candidates(p int32, to []Candidate) []Candidate {
-	for s, cand := range c.candidates[int(p)*len(c.sessions) : (int(p)+1)*len(c.sessions)] {
+	for s, cand := range c.row(p) {
 		if cand.present {
 			to = append(to, Candidate{Bundle: c.cfg.Sessions[s].Bundle, Route: cand.route})
 		}

@@ -9,8 +9,9 @@
 package speakers
 
 import (
+	"cmp"
 	"fmt"
-	"time"
+	"slices"
 
 	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/topologies"
@@ -49,30 +50,20 @@ type Origin struct {
 func ConfigOf(t *topologies.Topology, ix *topologies.Index, device int, pipeline damping.Pipeline) Config {
 	d := t.Devices[device]
 	cfg := Config{ASN: d.ASN, Role: d.Role, Prefixes: len(t.Prefixes), Damping: pipeline}
-	full := uint64(0)
 	for _, b := range ix.Of[device] {
 		bundle, ends := t.Bundles[b], ix.Ends[b]
 		neighbor := ends[0]
 		if neighbor == device {
 			neighbor = ends[1]
 		}
-		capacity := bundle.Capacity(bundle.Members)
-		full += capacity
 		cfg.Sessions = append(cfg.Sessions, Session{
 			Bundle: int32(b), Neighbor: int32(neighbor), NeighborASN: t.Devices[neighbor].ASN,
-			NeighborRole: t.Devices[neighbor].Role, Capacity: capacity,
+			NeighborRole: t.Devices[neighbor].Role, Capacity: bundle.Capacity(bundle.Members),
 		})
 	}
 	for i, p := range t.Prefixes {
-		for _, name := range p.Origins {
-			if name != d.Name {
-				continue
-			}
-			bandwidth := p.Bandwidth
-			if bandwidth == 0 {
-				bandwidth = full
-			}
-			cfg.Origins = append(cfg.Origins, Origin{Prefix: int32(i), Bandwidth: bandwidth})
+		if slices.Contains(p.Origins, d.Name) {
+			cfg.Origins = append(cfg.Origins, Origin{Prefix: int32(i), Bandwidth: cmp.Or(p.Bandwidth, ix.Full[device])})
 		}
 	}
 	return cfg
@@ -178,6 +169,3 @@ type Bundle struct {
 
 // Never is the time of a timer that is not set.
 const Never = damping.Never
-
-// earlier is the earlier of two times.
-func earlier(a, b time.Duration) time.Duration { return min(a, b) }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/speakers/linkbw"
 )
 
@@ -11,59 +12,63 @@ import (
 // over the neighbours of min(capacity of the bundles to it, value received
 // from it). A member without a valid value makes the set equal and leaves it
 // without a value (RFC 10005 S4). A zero takes no share and adds nothing; when
-// all are zero the shares are equal and the value is 0.
-func (c *Core) weigh(p int32, set []int) (hops []Hop, valued bool, bottleneck uint64) {
+// all are zero the shares are equal and the value is 0. The hops are valid
+// until the next call.
+func (c *Core) weigh(p int32, set []int) ([]Hop, damping.Value) {
 	if len(set) == 0 {
-		return nil, false, 0
+		return nil, damping.Value{Reach: damping.Gone}
 	}
-	row := c.candidates[int(p)*len(c.sessions):]
-	hops = make([]Hop, len(set))
-	valued = true
+	row, hops := c.row(p), c.hops[:len(set)]
 	for i, s := range set {
-		hops[i] = Hop{Bundle: c.cfg.Sessions[s].Bundle, Share: 1}
-		valued = valued && row[s].route.Valued
+		hops[i].Bundle = c.cfg.Sessions[s].Bundle
 	}
-	if !valued {
-		return hops, false, 0
+	for _, s := range set {
+		if !row[s].route.Valued {
+			equalShares(hops)
+			return hops, damping.Value{Reach: damping.Unvalued}
+		}
 	}
+	bottleneck := uint64(0)
 	for i, s := range set {
-		if c.parallel && c.pairSeen(set[:i], s) {
-			continue
+		switch {
+		case !c.parallel:
+			hops[i].Share = min(c.sessions[s].passed.Capacity, linkbw.ToBits(row[s].route.Value))
+			bottleneck = saturatingAdd(bottleneck, hops[i].Share)
+		case c.leadsPair(set, i):
+			bottleneck = saturatingAdd(bottleneck, c.splitPair(row, set[i:], hops[i:]))
 		}
-		value := min(c.sessions[s].passed.Capacity, linkbw.ToBits(row[s].route.Value))
-		if c.parallel {
-			value = c.splitPair(row, set, i, hops)
-		} else {
-			hops[i].Share = value
-		}
-		bottleneck = saturatingAdd(bottleneck, value)
 	}
 	if bottleneck == 0 {
-		for i := range hops {
-			hops[i].Share = 1
-		}
+		equalShares(hops)
 	}
-	return hops, true, bottleneck
+	return hops, damping.Value{Reach: damping.Valued, Bits: bottleneck}
 }
 
-// pairSeen tells whether an earlier member leads to the same neighbour as s.
-func (c *Core) pairSeen(earlier []int, s int) bool {
-	for _, e := range earlier {
-		if c.cfg.Sessions[e].Neighbor == c.cfg.Sessions[s].Neighbor {
-			return true
-		}
+func equalShares(hops []Hop) {
+	for i := range hops {
+		hops[i].Share = 1
 	}
-	return false
 }
 
-// splitPair works out the value of all bundles to the neighbour of set[first]
+// leadsPair tells whether set[i] is the first member that leads to its
+// neighbour.
+func (c *Core) leadsPair(set []int, i int) bool {
+	for _, s := range set[:i] {
+		if c.cfg.Sessions[s].Neighbor == c.cfg.Sessions[set[i]].Neighbor {
+			return false
+		}
+	}
+	return true
+}
+
+// splitPair works out the value of all bundles to the neighbour of set[0]
 // together, and splits it over them in proportion to their capacities. The
 // units that rounding leaves go one each to the first bundles, so the shares
 // add up exactly.
-func (c *Core) splitPair(row []candidate, set []int, first int, hops []Hop) uint64 {
-	neighbor := c.cfg.Sessions[set[first]].Neighbor
+func (c *Core) splitPair(row []candidate, set []int, hops []Hop) uint64 {
+	neighbor := c.cfg.Sessions[set[0]].Neighbor
 	capacity, received := uint64(0), uint64(math.MaxUint64)
-	for _, s := range set[first:] {
+	for _, s := range set {
 		if c.cfg.Sessions[s].Neighbor == neighbor {
 			capacity = saturatingAdd(capacity, c.sessions[s].passed.Capacity)
 			received = min(received, linkbw.ToBits(row[s].route.Value))
@@ -71,14 +76,15 @@ func (c *Core) splitPair(row []candidate, set []int, first int, hops []Hop) uint
 	}
 	value := min(capacity, received)
 	left := value
-	for i := first; i < len(set); i++ {
-		if c.cfg.Sessions[set[i]].Neighbor == neighbor {
-			hi, lo := bits.Mul64(value, c.sessions[set[i]].passed.Capacity)
-			hops[i].Share, _ = bits.Div64(hi, lo, capacity)
+	for i, s := range set {
+		if c.cfg.Sessions[s].Neighbor == neighbor {
+			hi, lo := bits.Mul64(value, c.sessions[s].passed.Capacity)
+			share, _ := bits.Div64(hi, lo, capacity)
+			hops[i].Share = min(share, left) // less than share only where capacity is saturated
 			left -= hops[i].Share
 		}
 	}
-	for i := first; left > 0; i++ {
+	for i := 0; left > 0; i++ {
 		if c.cfg.Sessions[set[i]].Neighbor == neighbor {
 			hops[i].Share++
 			left--
@@ -87,6 +93,7 @@ func (c *Core) splitPair(row []candidate, set []int, first int, hops []Hop) uint
 	return value
 }
 
+// saturatingAdd is a + b, or the maximum of uint64 where that does not fit.
 func saturatingAdd(a, b uint64) uint64 {
 	sum, carry := bits.Add64(a, b, 0)
 	if carry != 0 {

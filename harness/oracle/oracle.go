@@ -169,9 +169,12 @@ func (e *entry) sameTold(f *entry) bool {
 }
 
 // Err tells why the state cannot be relied on, or nil: the topology is not
-// valid, the number of bundles given is wrong, or routes do not settle. The
-// last can happen only with bundles on trial: without them a path grows with
-// every hop and there is exactly one end state.
+// valid, the number of bundles given is wrong, or routes do not settle.
+//
+// Without trials a path grows with every hop, so there is exactly one end
+// state. Trials prefer a longer path to a shorter one, and so can leave several:
+// two devices that reach the prefix over trials only may each prefer to go
+// through the other. The state given is the one where lower tiers decide first.
 func (s *State) Err() error { return s.err }
 
 // Route is what the device decided for the prefix, both by their index in the

@@ -263,6 +263,28 @@ func TestDifferencesSeeAScopeOrAPathAlone(t *testing.T) {
 	}
 }
 
+func TestOfSeveralStatesUnderTrialsTheLowerTierDecidesFirst(t *testing.T) {
+	// The edge prefers the bag to its bundle on trial and the bag the edge to
+	// its own, but neither tells the other what it has from it.
+	n := newNetwork().device("s", spine, 10).device("e", edge, 20).device("b", bag, 30).prefix(8, "s").
+		bundle("s", "e", 8).trial().bundle("s", "b", 8).trial().bundle("e", "b", 8)
+	w := newTwin(&n.Topology, nil, n.bundles)
+	direct := state.Candidate{Path: []uint32{10}, Valued: true, Value: 1}
+	viaBag := []state.Candidate{direct, {Bundle: 2, Path: []uint32{30, 10}, Valued: true, Value: 1}}
+	if other := w.decide(1, 0, viaBag); other.Set[0].Bundle != 2 {
+		t.Fatalf("the edge with the bag's route: got %+v, want the bag's", other)
+	}
+	s := settled(t, oracle.New(&n.Topology, nil), n.bundles)
+	if diff := w.stable(s); diff != "" {
+		t.Error(diff)
+	}
+	for d, want := range map[int][]state.Member{1: {{Bundle: 0, Share: 8}}, 2: {{Bundle: 2, Share: 8}}} {
+		if diff := cmp.Diff(s.Route(d, 0).Set, want); diff != "" {
+			t.Errorf("set of %q (-got +want):\n%s", n.Devices[d].Name, diff)
+		}
+	}
+}
+
 func TestErrNamesWhatIsWrong(t *testing.T) {
 	good := func() *network {
 		return newNetwork().device("s", spine, 10).device("e", edge, 20).prefix(80, "s").bundle("s", "e", 8)

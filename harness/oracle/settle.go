@@ -37,7 +37,6 @@ func (o *Oracle) State(b []Bundle) *State {
 // work settles one prefix after another.
 type work struct {
 	*State
-	prefix  int
 	entries []entry  // of the prefix, by device
 	member  []bool   // of the prefix, by session end
 	share   []uint64 // of the prefix, by session end
@@ -54,7 +53,7 @@ type work struct {
 // that the routes will not settle.
 func (w *work) settle(prefix int) error {
 	devices, ends := len(w.o.asn), len(w.o.ends)
-	w.prefix, w.left = prefix, 0
+	w.left = 0
 	w.entries = w.State.entries[prefix*devices : (prefix+1)*devices]
 	w.member = w.State.member[prefix*ends : (prefix+1)*ends]
 	w.share = w.State.share[prefix*ends : (prefix+1)*ends]

@@ -255,7 +255,9 @@ func TestStatesOfRandomNetworks(t *testing.T) {
 			return newTwin(&n.Topology, level, n.bundles).stable(s)
 		}, gen.UInt64()))
 	properties.Property("differences are those of the routes and of what sessions receive", prop.ForAll(
-		func(seed uint64, trials bool, capacities []uint64) string { return sameDifferences(seed, trials, capacities) },
+		func(seed uint64, trials bool, capacities []uint64) string {
+			return sameDifferences(seed, trials, capacities)
+		},
 		gen.UInt64(), gen.Bool(), gen.SliceOfN(4, gen.UInt64())))
 	properties.TestingRun(t)
 }

@@ -42,8 +42,8 @@ func (d *Document) bringUp() string {
 
 func (d *Document) eventTable() string {
 	columns := []column{
-		{head: "#", right: true}, {head: "event", limit: 54}, {head: "effect"}, {head: "quiet", right: true}, {head: "last told", right: true},
-		{head: "UPDATEs", right: true}, {head: "NLRI", right: true}, {head: "radius: speakers per hop"},
+		{head: "#", right: true}, {head: "event", limit: 56}, {head: "effect"}, {head: "quiet", right: true}, {head: "last told", right: true},
+		{head: "UPDATEs", right: true}, {head: "NLRI", right: true}, {head: "radius", right: true}, {head: "speakers per hop"},
 	}
 	var rows [][]string
 	for _, e := range d.Events {
@@ -53,7 +53,7 @@ func (d *Document) eventTable() string {
 		}
 		rows = append(rows, []string{
 			strconv.Itoa(e.Number), shortEvent(e.Text), e.effect(), realTime(e.QuietMS), last,
-			whole(e.Counters.Updates), whole(e.Counters.NLRI), e.blast(),
+			whole(e.Counters.Updates), whole(e.Counters.NLRI), e.radius(), e.speakers(),
 		})
 	}
 	return table(columns, rows)
@@ -71,16 +71,20 @@ func (e Event) effect() string {
 	return fmt.Sprintf("told %s, sets %s", whole(e.Told), whole(e.Sets))
 }
 
-// blast is the radius and the speakers touched at hop distance 0, 1, 2, ...
-func (e Event) blast() string {
+func (e Event) radius() string {
 	if e.Radius == nil {
 		return "-"
 	}
+	return strconv.Itoa(*e.Radius)
+}
+
+// speakers are those touched at hop distance 0, 1, 2, ...
+func (e Event) speakers() string {
 	hops := make([]string, len(e.PerHop))
 	for i, n := range e.PerHop {
 		hops[i] = strconv.Itoa(n)
 	}
-	return fmt.Sprintf("%d: %s", *e.Radius, strings.Join(hops, " "))
+	return strings.Join(hops, " ")
 }
 
 func (d *Document) propertyTable() string {

@@ -75,6 +75,7 @@ type Speaker struct {
 	mu    sync.Mutex
 	queue []speakers.Input
 
+	closed  bool
 	managed int              // management operations asked of the server
 	spare   []speakers.Input // the queue that the last step emptied
 	effects []speakers.Effect
@@ -296,8 +297,13 @@ func (s *Speaker) peer(bundle int32) (Peer, error) {
 }
 
 // Close stops the server and returns when its goroutine has ended. The watcher
-// must be gone before StopBgp, which otherwise can wait for it for ever.
+// must be gone before StopBgp, which otherwise can wait for it for ever. A
+// second Close does nothing.
 func (s *Speaker) Close() error {
+	if s.closed {
+		return nil
+	}
+	s.closed = true
 	if s.unwatch != nil {
 		s.unwatch()
 		s.hook.waitManaged(s.managed + 1) // the watcher's own farewell is one more

@@ -72,6 +72,9 @@ func (g *guard) pass(t *token.Token) string {
 }
 
 func (g *guard) structure(t *token.Token) string {
+	if g.last[0] != nil && g.last[0].Type == token.DocumentEndType {
+		return secondDocument
+	}
 	switch t.Type {
 	case token.DocumentHeaderType:
 		if g.last[0] != nil {
@@ -138,8 +141,8 @@ func (g *guard) leavesOut(t *token.Token) bool {
 	case token.CollectEntryType, token.MappingEndType, token.SequenceEndType:
 		// "{a, b: }" leaves out two, "[a, b]" none.
 		inMap := t.Type == token.MappingEndType || len(g.flow) > 0 && g.flow[len(g.flow)-1] == token.MappingStartType
-		bare := inMap && (g.last[1] == nil || g.last[1].Type != token.MappingValueType)
-		return before.Type == token.MappingValueType || bare
+		bareKey := inMap && scalar(before) && (g.last[1] == nil || g.last[1].Type != token.MappingValueType)
+		return before.Type == token.MappingValueType || bareKey
 	}
 	if t.Position.Line == before.Position.Line {
 		return false
@@ -155,4 +158,13 @@ func (g *guard) leavesOut(t *token.Token) bool {
 		return t.Type != token.SequenceEntryType || t.Position.Column < key.Position.Column
 	}
 	return false
+}
+
+func scalar(t *token.Token) bool {
+	switch t.Type {
+	case token.SequenceStartType, token.SequenceEndType, token.MappingStartType, token.MappingEndType,
+		token.CollectEntryType, token.MappingValueType:
+		return false
+	}
+	return true
 }

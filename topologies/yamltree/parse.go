@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml/ast"
@@ -31,7 +32,8 @@ func Parse(file string, data []byte) (doc *Doc, err error) {
 	if err := d.checkBytes(data); err != nil {
 		return nil, err
 	}
-	tokens, err := d.scan(string(data))
+	// The scanner counts a CRLF after a comment as two lines.
+	tokens, err := d.scan(lineEnds.Replace(string(data)))
 	if err != nil {
 		return nil, err
 	}
@@ -47,6 +49,8 @@ func (d *Doc) fail(line, column int, want string) error {
 	d.add(&Error{Line: max(line, 1), Column: max(column, 1), Want: want})
 	return d.Err()
 }
+
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 func (d *Doc) checkBytes(data []byte) error {
 	if len(data) > MaxBytes {

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bagrig/bagrig/harness"
+	"github.com/bagrig/bagrig/harness/live"
+	"github.com/bagrig/bagrig/harness/report"
+	"github.com/bagrig/bagrig/harness/state"
+)
+
+const (
+	defaultScenario = "first-light"
+	defaultOut      = "runs"
+)
+
+// maxSeed is the largest seed that a scenario may have.
+const maxSeed = 1 << 62
+
+// gcPercent is the collector's target for a run, unless GOGC is set. Nearly
+// all of the heap is the speakers' tables, which live as long as the run, so
+// the default of 100 marks them again and again and frees little.
+const gcPercent = 400
+
+// runFlags are the flags of `bagrig run`.
+type runFlags struct {
+	json bool
+	out  string
+	seed uint64
+	port uint16
+}
+
+func runCommand() *cobra.Command {
+	var flags runFlags
+	cmd := &cobra.Command{
+		Use:   "run [NAME|FILE]",
+		Short: "Run a scenario and judge it",
+		Long: "Run an embedded scenario (default " + defaultScenario + ", see `bagrig scenarios`) or a YAML file, and judge it.\n\n" +
+			"Exit status: 0 all held, 1 a property or threshold was violated or the network\ndid not converge, 2 bad input or environment, 130 interrupted.",
+		Args: cobra.MaximumNArgs(1),
+	}
+	cmd.Flags().BoolVar(&flags.json, "json", false, "print run.json instead of the summary")
+	cmd.Flags().StringVar(&flags.out, "out", defaultOut, "parent of the run folders")
+	cmd.Flags().Uint64Var(&flags.seed, "seed", 0, "use this seed, not the scenario's")
+	cmd.Flags().Uint16Var(&flags.port, "port", live.DefaultPort, "TCP port that the speakers listen on in 127.0.0.0/8")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		name := defaultScenario
+		if len(args) > 0 {
+			name = args[0]
+		}
+		sc, err := harness.Load(name)
+		if err != nil {
+			return err
+		}
+		if cmd.Flags().Changed("seed") {
+			if flags.seed < 1 || flags.seed > maxSeed {
+				return fmt.Errorf("--seed %d: want 1 to %d", flags.seed, uint64(maxSeed))
+			}
+			sc.Seed = flags.seed
+		}
+		if flags.port == 0 {
+			return errors.New("--port 0: want 1 to 65535")
+		}
+		return run(cmd.Context(), sc, flags, repeat(os.Args[0], name, sc.Seed, flags), cmd.OutOrStdout(), cmd.ErrOrStderr())
+	}
+	return cmd
+}
+
+// run plays the scenario. It gives nil when all held, else ended with the
+// status, or an error that nothing was printed of.
+func run(ctx context.Context, sc *harness.Scenario, flags runFlags, command string, stdout, stderr io.Writer) error {
+	folder, err := report.CreateIn(flags.out, report.About{Scenario: sc, Started: time.Now(), Version: version(), Command: command})
+	if err != nil {
+		return err
+	}
+	crashErr := folder.CatchCrash()
+	if os.Getenv("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+	}
+	progress := newProgress(stderr, sc)
+	res, runErr := harness.Run(ctx, sc, harness.RunOptions{
+		Checks: checks(), Observer: observers{folder, progress}, Port: int(flags.port),
+	})
+	progress.close()
+	err = errors.Join(crashErr, folder.Finish(res), show(stdout, folder.Document(res), flags.json))
+	if err != nil {
+		fmt.Fprintln(stderr, "bagrig:", err)
+	}
+	if runErr != nil {
+		fmt.Fprintf(stderr, "bagrig: %s: %v\n", res.Verdict, runErr)
+	}
+	return status(res.Verdict, err)
+}
+
+// status is the exit status for a verdict; err is what went wrong in writing it
+// down, which counts only where the run itself was good.
+func status(v state.Verdict, err error) error {
+	switch {
+	case v == state.Interrupted:
+		return ended(exitInterrupted)
+	case v == state.Violated:
+		return ended(exitViolated)
+	case v != state.Held || err != nil:
+		return ended(exitBad)
+	}
+	return nil
+}
+
+func show(w io.Writer, doc *report.Document, asJSON bool) error {
+	text := []byte(doc.Summary())
+	if asJSON {
+		var err error
+		if text, err = doc.JSON(); err != nil {
+			return err
+		}
+	}
+	_, err := io.Copy(w, bytes.NewReader(text))
+	return err
+}
+
+// repeat is the command line that runs the same again.
+func repeat(program, name string, seed uint64, flags runFlags) string {
+	words := []string{quote(program)}
+	if strings.Contains(filepath.ToSlash(program), "/go-build") { // where `go run` puts the binary, and removes it
+		words = []string{"go", "run", "./cmd/bagrig"}
+	}
+	words = append(words, "run", quote(name), "--seed", strconv.FormatUint(seed, 10))
+	if flags.port != live.DefaultPort {
+		words = append(words, "--port", strconv.Itoa(int(flags.port)))
+	}
+	if flags.out != defaultOut {
+		words = append(words, "--out", quote(flags.out))
+	}
+	return strings.Join(words, " ")
+}
+
+// quote makes one word of a POSIX shell.
+func quote(word string) string {
+	plain := func(r rune) bool {
+		return strings.ContainsRune("-_./:=,+@%", r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+	}
+	if word != "" && strings.TrimFunc(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// observers hear of a run one after another.
+type observers []state.Observer
+
+func (o observers) Progress(stage string, done, total int) {
+	for _, x := range o {
+		x.Progress(stage, done, total)
+	}
+}
+
+func (o observers) Record(r state.Record) {
+	for _, x := range o {
+		x.Record(r)
+	}
+}

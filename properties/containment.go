@@ -1,0 +1,242 @@
+package properties
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/bagrig/bagrig/harness/state"
+)
+
+// Containment is the rule "containment": over a window, from the start of an
+// event until the network is settled, a directed session carries of a prefix
+// at most as many NLRI as the session has to be told anew between one damped
+// state of the graph and the next (the entries of state.Window.Allowed with
+// Told; those with Cut allow none, since the session's fall says it).
+//
+// Three kinds of NLRI are outside the limit and counted apart, see Tally. Every
+// other one counts, also one that repeats what the session was told last, and
+// one that changes the AS_PATH alone where the graph's path does not change.
+type Containment struct {
+	ledger
+	tally Tally
+}
+
+// Tally is what the wires carried in all windows so far, in NLRI.
+type Tally struct {
+	Counted int // against the limit
+	Path    int // outside it: only the AS_PATH changed, as the graph's does
+	Cure    int // outside it: withdrawn and announced again by one speaker in one round
+	Dump    int // outside it: the first dump of a session that came up
+}
+
+// NewContainment returns the check. Its worst value is the most NLRI beyond the
+// limit on one directed session for one prefix in one window.
+func NewContainment() *Containment {
+	return &Containment{ledger: newLedger(ContainmentName, 0, "NLRI too many")}
+}
+
+// Tally returns what was counted, and what was counted apart.
+func (c *Containment) Tally() Tally { return c.tally }
+
+// TallyOf returns the tally of the containment check among checks, and whether
+// there is one.
+func TallyOf(checks []state.Check) (Tally, bool) {
+	for _, check := range checks {
+		if c, ok := check.(*Containment); ok {
+			return c.Tally(), true
+		}
+	}
+	return Tally{}, false
+}
+
+// Look implements state.Check. It judges windows, so it looks only when one
+// has settled, and counts as exercised once per window in which something
+// changed, told or absorbed.
+func (c *Containment) Look(m *state.Moment) {
+	w := m.Window
+	if w == nil {
+		return
+	}
+	if w.Effect != state.NoEffect {
+		c.found.Exercised++
+	}
+	allowed := allowance(w.Allowed)
+	dumps := dumpRounds(w.Log)
+	log := slices.Clone(w.Log)
+	slices.SortStableFunc(log, func(a, b state.NLRI) int { return compareFlows(flowOf(&a), flowOf(&b)) })
+	for len(log) > 0 {
+		f := flowOf(&log[0])
+		end := 1
+		for end < len(log) && flowOf(&log[end]) == f {
+			end++
+		}
+		c.judge(m, f, log[:end], allowed[f], dumps[f.dir])
+		log = log[end:]
+	}
+}
+
+// flow is one prefix on one directed session.
+type flow struct {
+	dir    state.Direction
+	prefix int32
+}
+
+func flowOf(n *state.NLRI) flow { return flow{n.Dir, n.Prefix} }
+
+func compareFlows(a, b flow) int {
+	from := func(f flow) int {
+		if f.dir.FromB {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(a.dir.Bundle, b.dir.Bundle), cmp.Compare(from(a), from(b)), cmp.Compare(a.prefix, b.prefix))
+}
+
+// permit is what the graph lets a flow carry in a window.
+type permit struct {
+	told int  // NLRI
+	path bool // changes of the AS_PATH alone
+}
+
+func allowance(list []state.SessionChange) map[flow]permit {
+	allowed := make(map[flow]permit, len(list))
+	for _, s := range list {
+		f := flow{s.Dir, s.Prefix}
+		p := allowed[f]
+		if s.Told && !s.Cut {
+			p.told++
+		}
+		p.path = p.path || s.Path
+		allowed[f] = p
+	}
+	return allowed
+}
+
+// dumpRounds gives the rounds in which a session's first dump was sent,
+// ascending. What was told before a dump is forgotten with the old session.
+func dumpRounds(log []state.NLRI) map[state.Direction][]int {
+	rounds := map[state.Direction][]int{}
+	for i := range log {
+		n := &log[i]
+		if list := rounds[n.Dir]; n.Dump && (len(list) == 0 || list[len(list)-1] != n.Round) {
+			rounds[n.Dir] = append(list, n.Round)
+		}
+	}
+	return rounds
+}
+
+// heard is what a session was told last of a prefix.
+type heard struct {
+	present, valued bool
+	value           float32
+	path            uint64
+}
+
+func heardFrom(n *state.NLRI) heard {
+	if n.Withdraw {
+		return heard{}
+	}
+	return heard{present: true, valued: n.Valued, value: n.Value, path: n.Path}
+}
+
+func (h heard) sameValue(g heard) bool {
+	return h.present == g.present && h.valued == g.valued && (!h.valued || h.value == g.value)
+}
+
+// heardBefore is what the flow was told when the window began.
+func heardBefore(m *state.Moment, f flow) heard {
+	from := sender(m.Network, f.dir)
+	if !m.Window.Before.TellsTo(from, int(f.prefix), f.dir.Bundle) {
+		return heard{}
+	}
+	told := m.Window.Before.Route(from, int(f.prefix)).Told
+	path := append([]uint32{m.Topology.Devices[from].ASN}, told.Path...)
+	return heard{present: true, valued: told.Valued, value: told.Value, path: state.HashPath(path)}
+}
+
+func sender(n *state.Network, dir state.Direction) int {
+	if dir.FromB {
+		return n.Index.Ends[dir.Bundle][1]
+	}
+	return n.Index.Ends[dir.Bundle][0]
+}
+
+// counted is an NLRI that counts against the limit.
+type counted struct {
+	last, now heard
+	nlri      *state.NLRI
+	idle      bool // it brought no new value and no presence
+}
+
+// judge follows one flow through a window.
+func (c *Containment) judge(m *state.Moment, f flow, log []state.NLRI, p permit, dumps []int) {
+	var against []counted
+	last := heardBefore(m, f)
+	for i := range log {
+		n := &log[i]
+		for len(dumps) > 0 && dumps[0] <= n.Round {
+			last, dumps = heard{}, dumps[1:]
+		}
+		now := heardFrom(n)
+		switch {
+		case n.Dump:
+			c.tally.Dump++
+		case n.Withdraw && i+1 < len(log) && !log[i+1].Withdraw && log[i+1].Round == n.Round:
+			c.tally.Cure++
+			continue // what replaces it counts by what it changes against the value before
+		case p.path && last.present && now.present && last.sameValue(now) && last.path != now.path:
+			c.tally.Path++
+		default:
+			c.tally.Counted++
+			against = append(against, counted{last, now, n, last.sameValue(now)})
+		}
+		last = now
+	}
+	excess := len(against) - p.told
+	if excess <= 0 {
+		return
+	}
+	c.worst(float64(excess))
+	c.report(m, f, against, p, excess)
+}
+
+// report lists the NLRI beyond the limit: first those that brought nothing
+// new, then the last ones.
+func (c *Containment) report(m *state.Moment, f flow, against []counted, p permit, excess int) {
+	slices.Reverse(against)
+	slices.SortStableFunc(against, func(a, b counted) int {
+		switch {
+		case a.idle == b.idle:
+			return 0
+		case a.idle:
+			return -1
+		}
+		return 1
+	})
+	from := sender(m.Network, f.dir)
+	to, _ := peer(m.Network, from, f.dir.Bundle)
+	where := fmt.Sprintf("session %q to %q over %s, prefix %s", m.Topology.Devices[from].Name, m.Topology.Devices[to].Name,
+		bundleName(m.Network, f.dir.Bundle), m.Topology.Prefixes[f.prefix].Prefix)
+	for _, a := range against[:excess] {
+		c.violate(m, where, "speaker %q in round %d %s; %d NLRI count, want at most %d",
+			m.Topology.Devices[from].Name, a.nlri.Round, a.reason(m.Network), len(against), p.told)
+	}
+}
+
+// reason says what an NLRI did, as far as it explains why it is too many.
+func (a counted) reason(n *state.Network) string {
+	text := func(h heard) string { return valueText(n, h.present, h.valued, h.value) }
+	switch {
+	case !a.now.present && !a.last.present:
+		return "withdrew what it had not told"
+	case !a.now.present:
+		return "withdrew " + text(a.last)
+	case a.idle && a.last.path == a.now.path:
+		return fmt.Sprintf("repeated %s", text(a.now))
+	case a.idle:
+		return fmt.Sprintf("changed only the AS_PATH of %s, and the graph's path does not change", text(a.now))
+	}
+	return fmt.Sprintf("told %s after %s", text(a.now), text(a.last))
+}

@@ -1,0 +1,100 @@
+package properties
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bagrig/bagrig/fib"
+	"github.com/bagrig/bagrig/harness/state"
+)
+
+// EndState is the rule "end state equals oracle": when the network is settled
+// every device holds, for every prefix, what the graph says: the candidates,
+// the multipath set with its shares, the bottleneck value and what it tells.
+// Hardware forwards over that set and over nothing else.
+type EndState struct{ ledger }
+
+// NewEndState returns the check. Its worst value is the most routes that were
+// not as they should at one moment.
+func NewEndState() *EndState {
+	return &EndState{newLedger(EndStateName, 0, "routes")}
+}
+
+// Look implements state.Check. It counts as exercised once per route compared.
+func (c *EndState) Look(m *state.Moment) {
+	if !m.Settled {
+		return
+	}
+	if err := m.Damped.Err(); err != nil {
+		c.violate(m, "oracle", "no end state to compare with: %v", err)
+		return
+	}
+	wrong := 0
+	for d := range m.Snapshot.Devices {
+		for p := range m.Snapshot.Devices[d].Routes {
+			c.found.Exercised++
+			if text := c.compare(m, d, p); text != "" {
+				wrong++
+				c.violate(m, at(m.Network, d, p), "%s", text)
+			}
+		}
+	}
+	c.worst(float64(wrong))
+}
+
+func (c *EndState) compare(m *state.Moment, d, p int) string {
+	got := &m.Snapshot.Devices[d].Routes[p]
+	if text := difference(m.Network, "the speaker", got, "the graph", m.Damped.Route(d, p)); text != "" {
+		return text
+	}
+	if text := candidateDifference(m.Network, got.Candidates, m.Damped.Receives(d, p)); text != "" {
+		return text
+	}
+	return hardwareDifference(m.Network, got)
+}
+
+// candidateDifference compares an Adj-RIB-In with what neighbours tell. Both
+// ascend by bundle.
+func candidateDifference(n *state.Network, got, want []state.Candidate) string {
+	same := func(a, b state.Candidate) bool {
+		return a.Bundle == b.Bundle && a.Valued == b.Valued && (!a.Valued || a.Value == b.Value) && slices.Equal(a.Path, b.Path)
+	}
+	if slices.EqualFunc(got, want, same) {
+		return ""
+	}
+	for i := 0; i < len(got) || i < len(want); i++ {
+		switch {
+		case i == len(want) || i < len(got) && got[i].Bundle < want[i].Bundle:
+			return fmt.Sprintf("candidate over %s: the speaker holds %s, the neighbour tells nothing", bundleName(n, got[i].Bundle), candidateText(n, got[i]))
+		case i == len(got) || got[i].Bundle > want[i].Bundle:
+			return fmt.Sprintf("candidate over %s: the speaker holds none, the neighbour tells %s", bundleName(n, want[i].Bundle), candidateText(n, want[i]))
+		case !same(got[i], want[i]):
+			return fmt.Sprintf("candidate over %s: the speaker holds %s, the neighbour tells %s", bundleName(n, got[i].Bundle), candidateText(n, got[i]), candidateText(n, want[i]))
+		}
+	}
+	return ""
+}
+
+func candidateText(n *state.Network, c state.Candidate) string {
+	return fmt.Sprintf("%s, AS_PATH %v", valueText(n, true, c.Valued, c.Value), c.Path)
+}
+
+// hardwareDifference tells where hardware has other next hops than the members
+// of the set that have a share. Those that it reports as dropped count as had:
+// they are judged by FIBWithinLimits.
+func hardwareDifference(n *state.Network, r *state.Route) string {
+	has := func(bundle int32) bool {
+		return slices.ContainsFunc(r.FIB.Members, func(w fib.Weighted) bool { return w.ID == bundle }) || slices.Contains(r.FIB.Dropped, bundle)
+	}
+	for _, m := range r.Set {
+		if m.Share > 0 && !has(m.Bundle) {
+			return fmt.Sprintf("hardware has no next hop over %s, which is in the set with %s", bundleName(n, m.Bundle), amount(n, float64(m.Share)))
+		}
+	}
+	for _, w := range r.FIB.Members {
+		if !slices.ContainsFunc(r.Set, func(m state.Member) bool { return m.Bundle == w.ID && m.Share > 0 }) {
+			return fmt.Sprintf("hardware sends over %s, which has no share in the set", bundleName(n, w.ID))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,171 @@
+package properties
+
+import (
+	"strings"
+
+	"github.com/bagrig/bagrig/harness/state"
+)
+
+// NoBlackHole is the rule "no black hole": for every prefix by itself, and not
+// by longest match, every device that the export rules let the prefix reach
+// has it, and every branch of the walk through the FIBs ends at a device that
+// originates it, over bundles that are up. A branch that never ends is a loop,
+// and NoLoop's to report.
+type NoBlackHole struct{ ledger }
+
+// NewNoBlackHole returns the check. Its worst value is the most places at one
+// moment where traffic for a prefix is lost.
+func NewNoBlackHole() *NoBlackHole {
+	return &NoBlackHole{newLedger(NoBlackHoleName, 0, "places")}
+}
+
+// Look implements state.Check. It counts as exercised once per device and
+// prefix that reaches it from elsewhere.
+//
+// It suffices to judge every next hop by itself: where each leads over a bundle
+// that is up to an origin, or to a device with next hops of its own, a branch
+// can end nowhere else.
+func (c *NoBlackHole) Look(m *state.Moment) {
+	before := c.found.Violated
+	for p := range m.Topology.Prefixes {
+		origin := origins(m.Network, p)
+		reach := reached(m, p)
+		for d := range m.Snapshot.Devices {
+			if origin[d] && m.Snapshot.Devices[d].Routes[p].Local {
+				continue
+			}
+			if reach[d] {
+				c.found.Exercised++
+				c.has(m, d, p)
+			}
+			c.nextHops(m, d, p, origin, reach)
+		}
+	}
+	c.worst(float64(c.found.Violated - before))
+}
+
+// has judges that the device has a route, in the speaker and in hardware.
+func (c *NoBlackHole) has(m *state.Moment, d, p int) {
+	switch r := &m.Snapshot.Devices[d].Routes[p]; {
+	case !r.Reachable():
+		c.violate(m, at(m.Network, d, p), "no route: the export rules let the prefix reach this device")
+	case len(r.FIB.Members) == 0:
+		c.violate(m, at(m.Network, d, p), "no next hop in hardware: the speaker has a route over %s", setText(m.Network, r.Set))
+	}
+}
+
+// nextHops judges where hardware sends the prefix.
+func (c *NoBlackHole) nextHops(m *state.Moment, d, p int, origin, reach []bool) {
+	for _, w := range m.Snapshot.Devices[d].Routes[p].FIB.Members {
+		to, ok := peer(m.Network, d, w.ID)
+		switch {
+		case !ok:
+			c.violate(m, at(m.Network, d, p), "hardware sends over %s: it does not end at this device", bundleName(m.Network, w.ID))
+		case !m.Snapshot.Bundles[w.ID].Up:
+			c.violate(m, at(m.Network, d, p), "hardware sends over %s: its session is down", bundleName(m.Network, w.ID))
+		case !origin[to] && !reach[to] && len(m.Snapshot.Devices[to].Routes[p].FIB.Members) == 0:
+			c.violate(m, at(m.Network, d, p), "hardware sends over %s to device %q, which has no next hop", bundleName(m.Network, w.ID), m.Topology.Devices[to].Name)
+		}
+	}
+}
+
+// origins tells by device whether it originates the prefix.
+func origins(n *state.Network, prefix int) []bool {
+	origin := make([]bool, len(n.Topology.Devices))
+	for _, name := range n.Topology.Prefixes[prefix].Origins {
+		if d, ok := n.Index.Device[name]; ok {
+			origin[d] = true
+		}
+	}
+	return origin
+}
+
+// reached tells by device whether the export rules let the prefix reach it.
+func reached(m *state.Moment, prefix int) []bool {
+	if r, ok := m.Damped.(interface{ Reach(prefix int) []bool }); ok {
+		return r.Reach(prefix)
+	}
+	reach := make([]bool, len(m.Snapshot.Devices))
+	for d := range reach {
+		reach[d] = m.Damped.Route(d, prefix).Reachable()
+	}
+	return reach
+}
+
+// NoLoop is the rule "no loop": the walk of a prefix through the FIBs, by
+// itself and not by longest match, never comes back to a device.
+type NoLoop struct {
+	ledger
+	colour []colour // by device
+	trail  []int
+}
+
+type colour uint8
+
+const (
+	unseen colour = iota
+	onTrail
+	loopFree
+)
+
+// NewNoLoop returns the check. Its worst value is the most loops at one moment.
+func NewNoLoop() *NoLoop { return &NoLoop{ledger: newLedger(NoLoopName, 0, "loops")} }
+
+// Look implements state.Check. It counts as exercised once per device and
+// prefix that hardware forwards.
+func (c *NoLoop) Look(m *state.Moment) {
+	before := c.found.Violated
+	c.colour = append(c.colour[:0], make([]colour, len(m.Snapshot.Devices))...)
+	for p := range m.Topology.Prefixes {
+		clear(c.colour)
+		for d, origin := range origins(m.Network, p) {
+			if origin {
+				c.colour[d] = loopFree
+			}
+		}
+		for d := range m.Snapshot.Devices {
+			if len(m.Snapshot.Devices[d].Routes[p].FIB.Members) > 0 {
+				c.found.Exercised++
+				c.walk(m, d, p)
+			}
+		}
+	}
+	c.worst(float64(c.found.Violated - before))
+}
+
+// walk follows every branch from d, each device once per prefix.
+func (c *NoLoop) walk(m *state.Moment, d, p int) {
+	if c.colour[d] != unseen {
+		return
+	}
+	c.colour[d] = onTrail
+	c.trail = append(c.trail, d)
+	for _, w := range m.Snapshot.Devices[d].Routes[p].FIB.Members {
+		to, ok := peer(m.Network, d, w.ID)
+		if !ok || !m.Snapshot.Bundles[w.ID].Up {
+			continue // traffic ends there: NoBlackHole's to report
+		}
+		if c.colour[to] == onTrail {
+			c.violate(m, at(m.Network, to, p), "traffic comes back: %s", c.circle(m, to))
+			continue
+		}
+		c.walk(m, to, p)
+	}
+	c.trail = c.trail[:len(c.trail)-1]
+	c.colour[d] = loopFree
+}
+
+// circle names the devices from d round to d.
+func (c *NoLoop) circle(m *state.Moment, d int) string {
+	if c.full() {
+		return ""
+	}
+	var names []string
+	for i := len(c.trail) - 1; i >= 0; i-- {
+		names = append([]string{m.Topology.Devices[c.trail[i]].Name}, names...)
+		if c.trail[i] == d {
+			break
+		}
+	}
+	return strings.Join(append(names, m.Topology.Devices[d].Name), " -> ")
+}

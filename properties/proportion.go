@@ -1,0 +1,220 @@
+package properties
+
+import (
+	"math"
+
+	"github.com/bagrig/bagrig/fib"
+	"github.com/bagrig/bagrig/harness/state"
+)
+
+// Proportion is the rule "proportion", in two halves. (a) The shares that
+// hardware produces are within the bound of the reduction (fib.Bound) of the
+// shares that the speaker asked for. (b) They are within
+//
+//	max(r, 1/r) <= (1+a) (1+e)^n
+//
+// of the shares that the undamped network would have, where r is a member's
+// hardware share over its true share, a the bound of (a), 1+e the widest ratio
+// of two told values of one bottleneck value (damping.Law), and n is 1 plus the
+// devices on the way whose set for the prefix has two or more members: each of
+// those quantizes a sum anew, while one that only takes a minimum on a shared
+// grid adds nothing.
+type Proportion struct {
+	ledger
+	width map[string]int // by ASIC profile
+}
+
+// NewProportion returns the check. Its worst value is the error as a percentage
+// of the error that is allowed, the larger of both halves.
+func NewProportion() *Proportion {
+	return &Proportion{newLedger(ProportionName, 100, "% of the margin"), map[string]int{}}
+}
+
+const (
+	// exactly is the rounding of float64 in the computation of an error.
+	exactly = 1e-9
+
+	// float32Hop is what sending a value as float32 may cost at one hop, with
+	// room: damping.Law counts values that differ by less as equal.
+	float32Hop = 0x1p-20
+)
+
+// Look implements state.Check. It counts as exercised once per set of two or
+// more members.
+func (c *Proportion) Look(m *state.Moment) {
+	if !m.Settled {
+		return
+	}
+	hop := hopError(m)
+	w := newWay(m)
+	for p := range m.Topology.Prefixes {
+		w.start(p)
+		for d := range m.Snapshot.Devices {
+			r := &m.Snapshot.Devices[d].Routes[p]
+			if len(r.Set) < 2 {
+				continue
+			}
+			c.found.Exercised++
+			bound := c.hardware(m, d, p, r)
+			c.truth(m, d, p, r, bound, (1+bound)*math.Pow(hop, float64(1+w.beyond(d)))-1)
+		}
+	}
+}
+
+// hopError is the factor by which one told value may be off against another
+// of the same bottleneck value: 1 + e.
+func hopError(m *state.Moment) float64 {
+	law := m.Damping.Law()
+	return (1 + law.Over) / (1 - law.Under) * (1 + float32Hop)
+}
+
+// hardware judges half (a) and returns the bound.
+func (c *Proportion) hardware(m *state.Moment, d, p int, r *state.Route) float64 {
+	shares := make([]uint64, len(r.Set))
+	for i, s := range r.Set {
+		shares[i] = s.Share
+	}
+	bound := fib.Bound(m.Reduce, shares, c.widthOf(m, d))
+	e := shareError(r.FIB.Members, r.Set)
+	c.worst(margin(e.size, bound+exactly))
+	if e.size > bound+exactly {
+		c.violate(m, at(m.Network, d, p), "hardware sends %.4g %% over %s where the speaker asks for %.4g %%: off by %s, want at most %s (the bound of %s)",
+			100*e.got, bundleName(m.Network, e.bundle), 100*e.want, percent(e.size), percent(bound), m.Reduce)
+	}
+	return bound
+}
+
+// truth judges half (b).
+func (c *Proportion) truth(m *state.Moment, d, p int, r *state.Route, bound, allowed float64) {
+	want := m.True.Route(d, p)
+	if !sameBundles(r.Set, want.Set) {
+		onlyGot, onlyWant := setDifference(r.Set, want.Set)
+		c.worst(mostMargin)
+		c.violate(m, at(m.Network, d, p), "the speaker's set has %s, the undamped one %s", setText(m.Network, onlyGot), setText(m.Network, onlyWant))
+		return
+	}
+	e := shareError(r.FIB.Members, want.Set)
+	c.worst(margin(e.size, allowed))
+	if e.size > allowed {
+		c.violate(m, at(m.Network, d, p), "hardware sends %.4g %% over %s where the capacity that is there makes it %.4g %%: off by %s, want at most %s",
+			100*e.got, bundleName(m.Network, e.bundle), 100*e.want, percent(e.size), percent(allowed))
+	}
+}
+
+func (c *Proportion) widthOf(m *state.Moment, d int) int {
+	asic := m.Topology.Devices[d].ASIC
+	width, ok := c.width[asic]
+	if !ok {
+		// An unknown profile leaves width 0, for which Bound promises nothing;
+		// a rig refuses it at the start.
+		profile, _ := fib.Lookup(asic)
+		width = profile.Width
+		c.width[asic] = width
+	}
+	return width
+}
+
+func sameBundles(a, b []state.Member) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Bundle != b[i].Bundle {
+			return false
+		}
+	}
+	return true
+}
+
+// worstShare is the member whose share is farthest off, and by how much.
+type worstShare struct {
+	bundle    int32
+	got, want float64 // of 1
+	size      float64 // max(r, 1/r) - 1
+}
+
+// shareError compares the shares that members produce with those of the set;
+// both ascend by bundle. A set whose shares are all 0 wants them equal. A next
+// hop that only one side has is infinitely wrong.
+func shareError(members []fib.Weighted, set []state.Member) worstShare {
+	var total, sum float64
+	for _, w := range members {
+		total += float64(w.Weight)
+	}
+	for _, s := range set {
+		sum += float64(s.Share)
+	}
+	worst := worstShare{bundle: -1}
+	note := func(bundle int32, got, want float64) {
+		if got == 0 && want == 0 {
+			return
+		}
+		size := math.Inf(1)
+		if got > 0 && want > 0 {
+			size = max(got/want, want/got) - 1
+		}
+		if size > worst.size || worst.bundle < 0 {
+			worst = worstShare{bundle, got, want, size}
+		}
+	}
+	next := 0
+	for _, s := range set {
+		want, got := float64(s.Share)/sum, 0.0
+		if sum == 0 {
+			want = 1 / float64(len(set))
+		}
+		for ; next < len(members) && members[next].ID < s.Bundle; next++ {
+			note(members[next].ID, float64(members[next].Weight)/total, 0)
+		}
+		if next < len(members) && members[next].ID == s.Bundle {
+			got = float64(members[next].Weight) / total
+			next++
+		}
+		note(s.Bundle, got, want)
+	}
+	for ; next < len(members); next++ {
+		note(members[next].ID, float64(members[next].Weight)/total, 0)
+	}
+	return worst
+}
+
+// way counts, for one prefix at a time, the devices on the way to the origins
+// that sum.
+type way struct {
+	m      *state.Moment
+	prefix int
+	count  []int // by device: summing devices beyond it on the worst branch, +1; 0 = not known; -1 = being counted
+}
+
+func newWay(m *state.Moment) *way {
+	return &way{m: m, count: make([]int, len(m.Snapshot.Devices))}
+}
+
+func (w *way) start(prefix int) {
+	w.prefix = prefix
+	clear(w.count)
+}
+
+// beyond is the largest number of devices with a set of two or more members on
+// any branch of the walk from d, d itself apart. A branch that comes back is
+// counted up to there: it is NoLoop's to report.
+func (w *way) beyond(d int) int {
+	if w.count[d] != 0 {
+		return max(w.count[d]-1, 0)
+	}
+	w.count[d] = -1
+	most := 0
+	for _, s := range w.m.Snapshot.Devices[d].Routes[w.prefix].Set {
+		to, ok := peer(w.m.Network, d, s.Bundle)
+		if !ok {
+			continue
+		}
+		n := w.beyond(to)
+		if len(w.m.Snapshot.Devices[to].Routes[w.prefix].Set) >= 2 {
+			n++
+		}
+		most = max(most, n)
+	}
+	w.count[d] = most + 1
+	return most
+}

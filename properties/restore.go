@@ -1,0 +1,72 @@
+package properties
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bagrig/bagrig/fib"
+	"github.com/bagrig/bagrig/harness/state"
+)
+
+// Restore is the rule "restore returns to the baseline": when every bundle is
+// back at full health and the network is settled, every device has the same
+// multipath sets, weights, bottleneck values, told values and hardware weights
+// as before the first event. Identities of next-hop groups may differ.
+type Restore struct {
+	ledger
+	played bool // a window has passed since the baseline
+	broken bool // something was degraded since the network was last found restored
+}
+
+// NewRestore returns the check. Its worst value is the most routes that had not
+// returned at one moment.
+func NewRestore() *Restore { return &Restore{ledger: newLedger(RestoreName, 0, "routes")} }
+
+// Look implements state.Check. It counts as exercised once per return from
+// something that had an effect.
+func (c *Restore) Look(m *state.Moment) {
+	if m.Window != nil {
+		c.played = true
+		c.broken = c.broken || m.Window.Effect != state.NoEffect
+	}
+	if !m.Full || !m.Settled || !c.played {
+		return
+	}
+	if c.broken {
+		c.found.Exercised++
+		c.broken = false
+	}
+	wrong := 0
+	for d := range m.Snapshot.Devices {
+		for p := range m.Snapshot.Devices[d].Routes {
+			if text := change(m.Network, &m.Snapshot.Devices[d].Routes[p], "the baseline", &m.Baseline.Devices[d].Routes[p]); text != "" {
+				wrong++
+				c.violate(m, at(m.Network, d, p), "%s", text)
+			}
+		}
+	}
+	c.worst(float64(wrong))
+}
+
+// change says in what a route differs from an earlier one, hardware included
+// and candidates apart, or gives "".
+func change(n *state.Network, now *state.Route, name string, before *state.Route) string {
+	if text := difference(n, "it", now, name, before); text != "" {
+		return text
+	}
+	if !slices.Equal(now.FIB.Members, before.FIB.Members) {
+		return fmt.Sprintf("hardware weights: it has %s, %s has %s", weightsText(n, now.FIB.Members), name, weightsText(n, before.FIB.Members))
+	}
+	return ""
+}
+
+func weightsText(n *state.Network, members []fib.Weighted) string {
+	if len(members) == 0 {
+		return "none"
+	}
+	var parts []string
+	for _, w := range members {
+		parts = append(parts, fmt.Sprintf("%s x %d", bundleName(n, w.ID), w.Weight))
+	}
+	return few(parts)
+}
