@@ -121,11 +121,7 @@ func (w *window) openDue() error {
 // the graph what had to happen.
 func (w *window) applyDue(ctx context.Context) error {
 	r := w.rig
-	var due []state.Change
-	for len(w.line) > 0 && w.line[0].at <= r.engine.Now() {
-		due = append(due, w.line[0].change)
-		w.line = w.line[1:]
-	}
+	due := w.takeDue()
 	for _, c := range due {
 		r.members[c.Bundle] = c.Members
 		r.record(state.Record{Kind: "change", Event: w.row.row.Index, Bundle: r.net.Topology.Bundles[c.Bundle].Name, Members: c.Members})
@@ -154,6 +150,19 @@ func (w *window) applyDue(ctx context.Context) error {
 	return nil
 }
 
+// takeDue takes the changes that are due from the line. Of several changes of
+// one bundle at one moment the last counts: nobody can have seen the others.
+func (w *window) takeDue() []state.Change {
+	var due []state.Change
+	for len(w.line) > 0 && w.line[0].at <= w.rig.engine.Now() {
+		c := w.line[0].change
+		w.line = w.line[1:]
+		due = slices.DeleteFunc(due, func(d state.Change) bool { return d.Bundle == c.Bundle })
+		due = append(due, c)
+	}
+	return due
+}
+
 func (w *window) account(damped []transition, truth transition) {
 	row := w.row
 	if truth.from != truth.to {
@@ -172,7 +181,7 @@ func (w *window) account(damped []transition, truth transition) {
 				row.sets[at] = true
 			}
 		}
-		for _, c := range oracle.DiffSessions(t.from, t.to) {
+		for _, c := range oracle.DiffOpenSessions(t.from, t.to, damped[len(damped)-1].to) {
 			w.public.Allowed = append(w.public.Allowed, state.SessionChange{Dir: c.Dir, Prefix: int32(c.Prefix), Told: c.Told, Path: c.Path, Cut: c.Cut})
 		}
 	}

@@ -1,6 +1,9 @@
 package main
 
-import "github.com/bagrig/bagrig/harness/state"
+import (
+	"github.com/bagrig/bagrig/harness/state"
+	"github.com/bagrig/bagrig/properties"
+)
 
-// checks are the properties of a run.
-func checks() []state.Check { return nil }
+// checks are the properties that a run is judged by.
+func checks() []state.Check { return properties.All() }

@@ -149,7 +149,7 @@ func repeat(program, name string, seed uint64, flags runFlags) string {
 // quote makes one word of a POSIX shell.
 func quote(word string) string {
 	plain := func(r rune) bool {
-		return strings.ContainsRune("-_./:=,+@%", r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		return strings.ContainsRune("-_./:,+@%", r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 	}
 	if word != "" && strings.TrimFunc(word, plain) == "" {
 		return word

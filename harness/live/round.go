@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/bagrig/bagrig/fib"
 	"github.com/bagrig/bagrig/harness/state"
@@ -9,9 +10,14 @@ import (
 	"github.com/bagrig/bagrig/speakers/gobgp"
 )
 
+// maxRounds is how many rounds in a row count as never getting quiet. News
+// crosses a network in as many rounds as it has hops; only an oscillation
+// takes hundreds.
+const maxRounds = 1000
+
 // Quiet implements state.Engine.
 func (e *Engine) Quiet(ctx context.Context) error {
-	for {
+	for range maxRounds {
 		if err := e.waitLull(ctx); err != nil {
 			return err
 		}
@@ -20,6 +26,13 @@ func (e *Engine) Quiet(ctx context.Context) error {
 			return err
 		}
 	}
+	var names []string
+	for d := range e.speakers {
+		if len(e.speakers[d].Freeze()) > 0 {
+			names = append(names, e.topology.Devices[d].Name)
+		}
+	}
+	return fmt.Errorf("%w: not quiet after %d rounds: still talking: %s", ErrNoConvergence, maxRounds, few(names))
 }
 
 // round freezes the input of every speaker and steps all that have any. What

@@ -52,10 +52,23 @@ func Diff(a, b *State) []Change {
 // in a, by direction (bundle, then A's end first), then prefix. Both must be
 // states of one topology; their levels may differ.
 func DiffSessions(a, b *State) []SessionChange {
+	return diffSessions(a, b, nil)
+}
+
+// DiffOpenSessions is DiffSessions for one of several steps of a moment, all of
+// which have happened in end. Sessions open before anything is told of the
+// moment, so those that are up in end count as up in a and b too: what their
+// first dump says is what the sender told before the moment, and that is no
+// change. Only sessions that are down in end have Cut.
+func DiffOpenSessions(a, b, end *State) []SessionChange {
+	return diffSessions(a, b, end)
+}
+
+func diffSessions(a, b, end *State) []SessionChange {
 	var changes []SessionChange
 	for d := range a.o.asn {
 		for p := range a.o.prefixes {
-			changes = appendSessions(changes, a, b, d, p)
+			changes = appendSessions(changes, a, b, end, d, p)
 		}
 	}
 	slices.SortFunc(changes, func(x, y SessionChange) int {
@@ -68,11 +81,12 @@ func DiffSessions(a, b *State) []SessionChange {
 }
 
 // appendSessions adds the changes of all sessions over which device d tells.
-func appendSessions(changes []SessionChange, a, b *State, d, p int) []SessionChange {
+func appendSessions(changes []SessionChange, a, b, end *State, d, p int) []SessionChange {
 	x, y := a.entry(d, p), b.entry(d, p)
 	sameWay := x.reached == y.reached && samePathAndScope(a, x, b, y)
 	for i := a.o.first[d]; i < a.o.first[d+1]; i++ {
-		upA, upB := a.cap[i] > 0, b.cap[i] > 0
+		open := end != nil && end.cap[i] > 0
+		upA, upB := open || a.cap[i] > 0, open || b.cap[i] > 0
 		if sameWay && x.value == y.value && upA == upB {
 			continue
 		}

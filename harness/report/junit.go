@@ -90,7 +90,7 @@ func (p Property) junit(class string) junitCase {
 		c.Skipped = &junitReason{Message: string(p.Status)}
 	case PropertyViolated:
 		c.Failure = &junitReason{
-			Message: fmt.Sprintf("%s violated: worst %s, limit %s", times(p.Violated), p.amount(p.Worst), p.amount(p.Limit)),
+			Message: fmt.Sprintf("violated %s: worst %s, limit %s", times(p.Violated), p.amount(p.Worst), p.amount(p.Limit)),
 			Text:    "\n" + violations(p, len(p.Violations)),
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/bagrig/bagrig/harness/state"
 )
@@ -28,7 +29,15 @@ func (d *Document) Summary() string {
 		}
 	}
 	parts = append(parts, d.end())
-	return strings.Join(parts, "\n")
+	return strings.Map(printable, strings.Join(parts, "\n"))
+}
+
+// printable keeps what a name or an error may hold from steering a terminal.
+func printable(r rune) rune {
+	if unicode.IsControl(r) && r != '\n' {
+		return unicode.ReplacementChar
+	}
+	return r
 }
 
 func (d *Document) bringUp() string {
@@ -42,8 +51,8 @@ func (d *Document) bringUp() string {
 
 func (d *Document) eventTable() string {
 	columns := []column{
-		{head: "#", right: true}, {head: "event", limit: 56}, {head: "effect"}, {head: "quiet", right: true}, {head: "last told", right: true},
-		{head: "UPDATEs", right: true}, {head: "NLRI", right: true}, {head: "radius", right: true}, {head: "speakers per hop"},
+		{head: "#", right: true}, {head: "event", limit: 48}, {head: "effect"}, {head: "quiet", right: true}, {head: "last told", right: true},
+		{head: "UPDATEs", right: true}, {head: "NLRI", right: true}, {head: "radius", right: true}, {head: "touched/hop"},
 	}
 	var rows [][]string
 	for _, e := range d.Events {
@@ -59,16 +68,19 @@ func (d *Document) eventTable() string {
 	return table(columns, rows)
 }
 
-// shortEvent leaves out the names of fields that the value makes plain.
+// shortEvent is an event in few words: `flap a--b to 24, 20 x 10s`.
 func shortEvent(text string) string {
-	return strings.NewReplacer(" bundle=", " ", " device=", " ", " all=true", " all", " silent=true", " silent").Replace(text)
+	return strings.NewReplacer(
+		" bundle=", " ", " device=", " ", " all=true", " all", " members=", " to ", " count=", ", ", " period=", " x ",
+		" at=", ", at ", " silent=true", ", silent",
+	).Replace(text)
 }
 
 func (e Event) effect() string {
 	if e.Effect != state.Changed {
 		return string(e.Effect)
 	}
-	return fmt.Sprintf("told %s, sets %s", whole(e.Told), whole(e.Sets))
+	return fmt.Sprintf("told %d, sets %d", e.Told, e.Sets)
 }
 
 func (e Event) radius() string {
@@ -145,8 +157,11 @@ func (d *Document) verdict() string {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[status], status))
 		}
 	}
-	if len(parts) == 0 {
+	switch total := len(d.Properties); {
+	case total == 0:
 		parts = []string{"no property was checked"}
+	case counts[PropertyHeld] == total && d.Verdict == state.Held:
+		parts = []string{fmt.Sprintf("all %d properties", total)}
 	}
 	text += ": " + strings.Join(parts, ", ")
 	if missing := d.EventsPlanned - len(d.Events); missing > 0 {

@@ -51,6 +51,7 @@ type Wire struct {
 	cfg    Config
 	ends   [2]net.Conn // into A, into B
 	cut    atomic.Bool
+	ended  atomic.Bool
 	relays sync.WaitGroup
 	dirs   [2]direction // from A, from B
 }
@@ -127,26 +128,36 @@ func readMessage(r io.Reader) ([]byte, error) {
 	return message, err
 }
 
-// relay carries what end i sends until the connection ends.
+// relay carries what end i sends until the connection ends. The first of the
+// two directions to end takes the other with it, and reports.
 func (w *Wire) relay(i int, open []byte) {
 	defer w.relays.Done()
-	dir := state.Direction{Bundle: w.cfg.Bundle, FromB: i == 1}
 	err := func() (err error) {
 		defer func() {
 			if p := recover(); p != nil {
 				err = fmt.Errorf("panic in a wire: %v\n%s", p, debug.Stack())
 			}
 		}()
-		return w.copy(i, dir, open)
+		return w.copy(i, w.direction(i), open)
 	}()
+	first := w.ended.CompareAndSwap(false, true)
 	w.ends[1-i].Close()
-	if w.cut.Load() {
+	if !first || w.cut.Load() {
 		return
+	}
+	// Whoever sent a NOTIFICATION ended the session, whichever connection
+	// was seen to close first.
+	if w.notice(i) == "" && w.notice(1-i) != "" {
+		i = 1 - i
 	}
 	if notice := w.notice(i); notice != "" {
 		err = fmt.Errorf("%s, then %w", notice, err)
 	}
-	w.cfg.Sink.Closed(dir, err)
+	w.cfg.Sink.Closed(w.direction(i), err)
+}
+
+func (w *Wire) direction(i int) state.Direction {
+	return state.Direction{Bundle: w.cfg.Bundle, FromB: i == 1}
 }
 
 func (w *Wire) copy(i int, dir state.Direction, open []byte) error {

@@ -140,7 +140,8 @@ func (g *guard) leavesOut(t *token.Token) bool {
 	switch t.Type {
 	case token.CollectEntryType, token.MappingEndType, token.SequenceEndType:
 		// "{a, b: }" leaves out two, "[a, b]" none.
-		inMap := t.Type == token.MappingEndType || len(g.flow) > 0 && g.flow[len(g.flow)-1] == token.MappingStartType
+		inMap := t.Type == token.MappingEndType ||
+			t.Type == token.CollectEntryType && len(g.flow) > 0 && g.flow[len(g.flow)-1] == token.MappingStartType
 		bareKey := inMap && scalar(before) && (g.last[1] == nil || g.last[1].Type != token.MappingValueType)
 		return before.Type == token.MappingValueType || bareKey
 	}

@@ -1,0 +1,257 @@
+package topologies
+
+import (
+	"errors"
+	"fmt"
+	"math/rand"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bagrig/bagrig/topologies/yamltree"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/leanovate/gopter"
+	"github.com/leanovate/gopter/gen"
+	"github.com/leanovate/gopter/prop"
+)
+
+var same = cmp.Options{cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), cmpopts.EquateEmpty()}
+
+// Every file in testdata/bad is refused with exactly the errors of its golden.
+func TestBadFilesAreRefusedWithPositionFieldAndValue(t *testing.T) {
+	files, err := filepath.Glob("testdata/bad/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("got %d files, %v, want some", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = Read(filepath.Base(file), data)
+			if err == nil {
+				t.Fatal("got no error")
+			}
+			golden(t, strings.TrimSuffix(file, ".yaml")+".golden", err.Error()+"\n")
+		})
+	}
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if os.Getenv("BAGRIG_UPDATE") != "" {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(got, string(want)); diff != "" {
+		t.Errorf("%s: got (-) want (+):\n%s", file, diff)
+	}
+}
+
+// randomTopology is valid, and unlike a generated one: odd names, parallel
+// bundles, mixed speeds, bandwidths, missing optional fields.
+func randomTopology(seed int64) *Topology {
+	r := rand.New(rand.NewSource(seed))
+	top, err := Generate(randomShape(seed))
+	if err != nil {
+		panic(err)
+	}
+	odd := []string{"true", "NULL", "1", "0x1f", "-", ".", "1e3", "no", "a.b-c_d", "1.5", "-1", "2001-01-01"}
+	names := map[string]string{}
+	for i := range top.Devices {
+		d := &top.Devices[i]
+		names[d.Name] = d.Name
+		if i < len(odd) {
+			names[d.Name] = odd[i]
+		}
+		d.Name = names[d.Name]
+		if r.Intn(4) == 0 {
+			d.Region, d.Kind, d.Plane = "", "", 0
+		}
+	}
+	for i := range top.Bundles {
+		b := &top.Bundles[i]
+		b.A, b.B = names[b.A], names[b.B]
+		b.Speed, b.Length, b.Members = speeds[r.Intn(len(speeds))], r.Intn(maxLength+1), 1+r.Intn(maxMembers)
+		if r.Intn(2) == 0 {
+			b.Name = b.A + "--" + b.B
+		}
+		if r.Intn(3) == 0 {
+			twin := *b
+			twin.Name = b.Name + "#2"
+			top.Bundles = append(top.Bundles, twin)
+		}
+	}
+	for i := range top.Prefixes {
+		p := &top.Prefixes[i]
+		for k, o := range p.Origins {
+			p.Origins[k] = names[o]
+		}
+		if r.Intn(3) == 0 {
+			p.Bandwidth, p.Class = 1+uint64(r.Int63n(1e18)), ""
+		}
+	}
+	if r.Intn(5) == 0 {
+		top.Prefixes = nil
+	}
+	return top
+}
+
+func TestWhatIsWrittenReadsBackEqual(t *testing.T) {
+	properties := gopter.NewProperties(nil)
+	properties.Property("round trip", prop.ForAll(func(seed int64) string {
+		top := randomTopology(seed)
+		data, err := Write(top)
+		if err != nil {
+			return err.Error()
+		}
+		back, err := Read("t.yaml", data)
+		if err != nil {
+			return err.Error()
+		}
+		return cmp.Diff(back, top, same)
+	}, gen.Int64()))
+	properties.TestingRun(t)
+}
+
+func TestGeneratorFormBuildsWhatGenerateDoes(t *testing.T) {
+	got, err := Read("t.yaml", []byte(`
+name: small
+generate:
+  {regions: 2, planes: 2, fabrics: 2, spines: 1, spread: 0, kind: nsf, asn: per-group, speed: 400G,
+   bundles: {spine-edge: {members: 2, length: 100m}, edge-bag: {members: 4, length: 2km}, bag-bag: {members: 8, length: 50km}},
+   units: {edge: 2, bag: 3}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(got, generate(t, small()), same); diff != "" {
+		t.Errorf("got (-) want (+):\n%s", diff)
+	}
+}
+
+func TestWriteRefusesWhatCouldNotBeReadBack(t *testing.T) {
+	top := generate(t, small())
+	top.Devices[0].Units = 0
+	if _, err := Write(top); err == nil {
+		t.Error("got no error for a topology that is not valid")
+	}
+	s := small()
+	s.Regions, s.Planes, s.Fabrics, s.Spines = 10, 30, 16, 16
+	if _, err := Write(generate(t, s)); err == nil || !strings.HasSuffix(err.Error(), "want at most 4194304") {
+		t.Errorf("got %v, want the size refused", err)
+	}
+}
+
+func TestReadNodeReadsInsideAnotherDocument(t *testing.T) {
+	mini := preset(t, "prometheus-mini")
+	inline, err := Write(mini)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for form, text := range map[string]string{
+		"preset": "topology: prometheus-mini",
+		"inline": "topology:\n  " + strings.ReplaceAll(strings.TrimSpace(string(inline)), "\n", "\n  "),
+	} {
+		doc, err := yamltree.Parse("s.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ReadNode(doc.Root().Map("topology").Need("topology"))
+		if diff := cmp.Diff(got, mini, same); diff != "" || doc.Err() != nil {
+			t.Errorf("%s: error %v, got (-) want (+):\n%s", form, doc.Err(), diff)
+		}
+	}
+}
+
+func TestReadNodeNotesWhatIsWrong(t *testing.T) {
+	tests := []struct{ text, want string }{
+		{"topology: nope", `s.yaml:1:11: field "topology": value "nope": want one of the presets prometheus, prometheus-mini, spread-mini`},
+		{"topology: [a]", `s.yaml:1:11: field "topology": want a mapping (key: value)`},
+		{"topology: {name: x}", "" +
+			`s.yaml:1:11: field "topology": missing field "devices"` + "\n" +
+			`s.yaml:1:11: field "topology": missing field "bundles"`},
+		{"topology:\n  name: x\n  devices: [{name: a, role: hub, asn: 1, asic: x}]\n  bundles: []", "" +
+			`s.yaml:3:13: field "topology.devices[0]": device "a": has no bundle: want at least one`},
+	}
+	for _, tt := range tests {
+		doc, err := yamltree.Parse("s.yaml", []byte(tt.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ReadNode(doc.Root().Map("topology").Need("topology")); got != nil {
+			t.Errorf("%q: got a topology, want nil", tt.text)
+		}
+		if got := fmt.Sprint(doc.Err()); got != tt.want {
+			t.Errorf("%q:\ngot  %s\nwant %s", tt.text, got, tt.want)
+		}
+	}
+}
+
+func TestLengthsReadBack(t *testing.T) {
+	for text, want := range map[string]int{
+		"0m": 0, "300m": 300, "80km": 80_000, "0.3km": 300, "1.25km": 1250, "5000km": 5_000_000, "1500m": 1500,
+		"": -1, "m": -1, "km": -1, "-1m": -1, "+1m": -1, "1.km": -1, ".5km": -1, "1.0005km": -1, "1.5m": -1, "1e3m": -1, "300": -1, "1 km": -1, "99999999999m": -1,
+	} {
+		got, ok := parseLength(text)
+		if ok != (want >= 0) || ok && got != want {
+			t.Errorf("parseLength(%q): got %d, %v, want %d", text, got, ok, want)
+		}
+		if back, backOK := parseLength(formatLength(got)); ok && (!backOK || back != got) {
+			t.Errorf("%q: printed as %q, which reads as %d", text, formatLength(got), back)
+		}
+	}
+}
+
+// FuzzRead: no bytes make Read panic, and what it accepts is valid and reads
+// back equal from what Write prints.
+func FuzzRead(f *testing.F) {
+	for _, name := range []string{"prometheus-mini", "spread-mini"} {
+		data, err := presetFiles.ReadFile("presets/" + name + ".yaml")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	explicit, err := Write(randomTopology(1))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(explicit)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		top, err := Read("f.yaml", data)
+		if err != nil {
+			var errs *yamltree.Errs
+			if top != nil || !errors.As(err, &errs) {
+				t.Fatalf("got topology %v and %T %v, want no topology and an *Errs", top != nil, err, err)
+			}
+			return
+		}
+		if len(top.Bundles) > 5000 {
+			return // a generator's few bytes can ask for minutes of work
+		}
+		if err := Validate(top); err != nil {
+			t.Fatalf("accepted, but %v", err)
+		}
+		written, err := Write(top)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := Read("f.yaml", written)
+		if err != nil {
+			t.Fatalf("%v\nin\n%s", err, written)
+		}
+		if diff := cmp.Diff(back, top, same); diff != "" {
+			t.Fatalf("got (-) want (+):\n%s", diff)
+		}
+	})
+}
