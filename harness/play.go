@@ -181,10 +181,8 @@ func (w *window) account(damped []transition, truth transition) {
 				row.sets[at] = true
 			}
 		}
-		for _, c := range oracle.DiffOpenSessions(t.from, t.to, damped[len(damped)-1].to) {
-			w.public.Allowed = append(w.public.Allowed, state.SessionChange{Dir: c.Dir, Prefix: int32(c.Prefix), Told: c.Told, Path: c.Path, Cut: c.Cut})
-		}
 	}
+	w.public.Allowed = append(w.public.Allowed, w.rig.judge.allowed(damped)...)
 }
 
 // next is the time of whatever comes first: a change, a timer, or an event.
@@ -239,6 +237,9 @@ func (r *Rig) blast(ends []int, log []state.NLRI) []int {
 			continue
 		}
 		touched[to] = true
+		if distance[to] < 0 {
+			continue // the event changes no bundle; an earlier one's news are still under way
+		}
 		for len(counts) <= distance[to] {
 			counts = append(counts, 0)
 		}

@@ -219,11 +219,16 @@ func newJudge(net *state.Network) (*judge, error) {
 }
 
 func (j *judge) dampedState() *oracle.State {
+	return j.state("damped", j.dampedOracle, j.passed())
+}
+
+// passed is what the bundles' damping passes now.
+func (j *judge) passed() []oracle.Bundle {
 	list := make([]oracle.Bundle, len(j.bundles))
 	for i, b := range j.bundles {
-		list[i] = oracle.Bundle{Capacity: b.passed.Capacity, Trial: b.passed.Trial}
+		list[i] = oracle.Bundle(b.passed)
 	}
-	return j.state("damped", j.dampedOracle, list)
+	return list
 }
 
 func (j *judge) trueState() *oracle.State {
@@ -247,8 +252,13 @@ func (j *judge) state(which string, o *oracle.Oracle, list []oracle.Bundle) *ora
 	return s
 }
 
-// transition is one bundle's change of what it passes.
-type transition struct{ from, to *oracle.State }
+// transition is one bundle's change of what it passes, and the states of the
+// graph before and after it. The true transition is that of all bundles.
+type transition struct {
+	from, to *oracle.State
+	bundle   int
+	was      damping.Passed
+}
 
 // change hears of changes at one moment. It returns the damped transitions in
 // the order of the bundles, and the true one.
@@ -268,10 +278,11 @@ func (j *judge) change(now time.Duration, changes []state.Change) (damped []tran
 		if passed == b.passed {
 			continue
 		}
+		t := transition{from: j.damped, bundle: i, was: b.passed}
 		b.passed = passed
-		from := j.damped
 		j.damped = j.dampedState()
-		damped = append(damped, transition{from, j.damped})
+		t.to = j.damped
+		damped = append(damped, t)
 		err = errors.Join(err, j.damped.Err())
 	}
 	if len(changes) > 0 {

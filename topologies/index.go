@@ -11,7 +11,7 @@ import (
 type Index struct {
 	Device map[string]int       // by name
 	Bundle map[string]int       // by name
-	Prefix map[netip.Prefix]int //
+	Prefix map[netip.Prefix]int // by prefix
 	Ends   [][2]int             // device indexes of each bundle's A and B; -1 where there is no such device
 	Of     [][]int              // bundle indexes of each device, ascending
 	Full   []uint64             // bits/s, the sum of each device's bundles at full health

@@ -128,8 +128,7 @@ func readLink(class string, n yamltree.Node, fields map[string]yamltree.Node) Li
 }
 
 func readLength(n yamltree.Node) int {
-	s := n.Text("0m")
-	metres, ok := parseLength(s)
+	metres, ok := parseLength(n.Scalar("0m"))
 	if !ok {
 		n.Reject(wantLength)
 	}
@@ -175,7 +174,7 @@ func (e *explicit) device(n yamltree.Node) {
 		Fabric: m.Get("fabric").Text(""),
 		Kind:   m.Get("kind").Text(""),
 		Plane:  int(m.Get("plane").Whole(0)),
-		ASN:    uint32(m.Need("asn").Int(0, 0, 1<<32-1)),
+		ASN:    uint32(m.Need("asn").Int(0, 1, 1<<32-1)),
 		ASIC:   m.Need("asic").Text(""),
 		Units:  int(m.Get("units").Whole(1)),
 	})

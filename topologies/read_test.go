@@ -215,18 +215,18 @@ func TestLengthsReadBack(t *testing.T) {
 // FuzzRead: no bytes make Read panic, and what it accepts is valid and reads
 // back equal from what Write prints.
 func FuzzRead(f *testing.F) {
-	for _, name := range []string{"prometheus-mini", "spread-mini"} {
-		data, err := presetFiles.ReadFile("presets/" + name + ".yaml")
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
-	}
-	explicit, err := Write(randomTopology(1))
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(explicit)
+	f.Add([]byte(`{name: g, generate: {regions: 2, planes: 1, fabrics: 1, spines: 1, spread: 1, kind: dsf, asn: per-group, speed: 800G,
+ bundles: {spine-edge: {members: 1, length: 1m}, edge-bag: {members: 2, length: 2km}, bag-bag: {members: 3, length: 0.5km}}, units: {bag: 2}}}`))
+	f.Add([]byte(`name: e
+devices:
+  - {name: s, role: spine, region: r1, fabric: f, kind: dsf, asn: 1, asic: x}
+  - {name: e, role: edge, plane: 1, asn: 2, asic: y, units: 2}
+bundles:
+  - {a: s, b: e, members: 1, speed: 1.6T, length: 300m}
+  - {name: "s--e#2", a: s, b: e, members: 2, speed: 800G, length: 2km}
+prefixes:
+  - {prefix: 10.0.0.0/8, class: c, origins: [s, e], bandwidth: 5}
+`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		top, err := Read("f.yaml", data)
 		if err != nil {

@@ -26,6 +26,7 @@ var kinds = [...]string{"dsf", "nsf", "fpf"}
 // The sentences that say what was wanted.
 const (
 	wantName  = "want letters, digits, '-', '_' or '.'"
+	wantHash  = "want letters, digits, '-', '_', '.' or '#'"
 	wantKind  = `want one of "dsf", "nsf", "fpf"`
 	wantSpeed = "unreachable speed: want one of 10G, 25G, 40G, 50G, 100G, 200G, 400G, 800G, 1.6T, 3.2T"
 )
@@ -123,6 +124,9 @@ func (t *Topology) check(report func(finding)) {
 		c.apart()
 	}
 }
+
+// bare is a number with its unit: a value that errors show without quotes.
+type bare string
 
 type checker struct {
 	t      *Topology
@@ -236,7 +240,7 @@ func (c *checker) bundle(i int) {
 	b := &c.t.Bundles[i]
 	bad := func(field string, value any, want string) { c.add(bundlePart, i, field, value, want) }
 	if !safeName(b.Name, true) {
-		bad("name", b.Name, wantName+" or '#'")
+		bad("name", b.Name, wantHash)
 	} else if c.x.Bundle[b.Name] != i {
 		bad("name", b.Name, "duplicate name: want a name of its own, such as a--b#2")
 	}
@@ -244,10 +248,10 @@ func (c *checker) bundle(i int) {
 		bad("members", b.Members, fmt.Sprintf("want 1 to %d", maxMembers))
 	}
 	if !knownSpeed(b.Speed) {
-		bad("speed", yamltree.FormatCapacity(b.Speed), wantSpeed)
+		bad("speed", bare(yamltree.FormatCapacity(b.Speed)), wantSpeed)
 	}
 	if b.Length < 0 || b.Length > maxLength {
-		bad("length", formatLength(b.Length), wantLength)
+		bad("length", bare(formatLength(b.Length)), wantLength)
 	}
 	c.bundleEnds(i, bad)
 }
@@ -267,8 +271,8 @@ func (c *checker) bundleEnds(i int, bad func(field string, value any, want strin
 		return
 	}
 	a, z := &c.t.Devices[ends[0]], &c.t.Devices[ends[1]]
-	if a.Role > z.Role {
-		bad("a", b.A, fmt.Sprintf("a %s is above the %s %q: want the lower tier as a", a.Role, z.Role, z.Name))
+	if a.Role > z.Role && a.Role <= Backbone {
+		bad("a", b.A, fmt.Sprintf("this %s is above the %s %q: want the lower tier as a", a.Role, z.Role, z.Name))
 	}
 	if a.ASN == z.ASN {
 		bad("", nil, fmt.Sprintf("both ends have ASN %d: want two, a bundle carries an eBGP session", a.ASN))
@@ -287,7 +291,7 @@ func (c *checker) prefix(i int) {
 		bad("class", p.Class, wantName)
 	}
 	if p.Bandwidth > yamltree.MaxCapacity {
-		bad("bandwidth", p.Bandwidth, fmt.Sprintf("want at most %s", yamltree.FormatCapacity(yamltree.MaxCapacity)))
+		bad("bandwidth", bare(yamltree.FormatCapacity(p.Bandwidth)), fmt.Sprintf("want at most %s", yamltree.FormatCapacity(yamltree.MaxCapacity)))
 	}
 	if len(p.Origins) == 0 {
 		bad("origins", 0, "want at least one device")

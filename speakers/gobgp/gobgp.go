@@ -79,8 +79,7 @@ type Speaker struct {
 	managed int              // management operations asked of the server
 	spare   []speakers.Input // the queue that the last step emptied
 	effects []speakers.Effect
-	told    [][]uint32 // AS_PATH told now, by prefix
-	isTold  []bool
+	told    []speakers.Told // by prefix
 }
 
 // Start starts the server, its policies and its watcher. It has no peers yet.
@@ -88,7 +87,7 @@ func Start(ctx context.Context, opts Options) (*Speaker, error) {
 	s := &Speaker{
 		opts: opts, hook: newStopHook(), served: make(chan struct{}),
 		byAddress: make(map[string]int, len(opts.Peers)), up: make([]bool, len(opts.Peers)),
-		told: make([][]uint32, len(opts.Prefixes.list)), isTold: make([]bool, len(opts.Prefixes.list)),
+		told: make([]speakers.Told, len(opts.Prefixes.list)),
 	}
 	for i, p := range opts.Peers {
 		s.byAddress[p.Remote.String()] = i

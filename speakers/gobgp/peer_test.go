@@ -88,15 +88,19 @@ func (l *eventLog) until(t *testing.T, what string, cond func() bool) {
 // testASN is the ASN of a lab's speaker; its peers are 65002, 65003 and so on.
 const testASN = 65001
 
-// newLab starts a speaker with n peers: spines below an edge, whose bundles are
-// 0 to n-1.
-func newLab(t *testing.T, net byte, n int) *lab {
+// newLab starts an edge with n peers, over the bundles 0 to n-1: spines below
+// it, and bags where above names the bundle.
+func newLab(t *testing.T, net byte, n int, above ...int) *lab {
 	t.Helper()
 	l := &lab{t: t, net: net, log: newEventLog()}
 	topology := &topologies.Topology{Devices: []topologies.Device{{Name: "dut", Role: topologies.Edge, ASN: testASN}}}
 	for i := range n {
 		name := fmt.Sprintf("peer%d", i)
-		topology.Devices = append(topology.Devices, topologies.Device{Name: name, Role: topologies.Spine, ASN: uint32(testASN + 1 + i)})
+		role := topologies.Spine
+		if slices.Contains(above, i) {
+			role = topologies.Bag
+		}
+		topology.Devices = append(topology.Devices, topologies.Device{Name: name, Role: role, ASN: uint32(testASN + 1 + i)})
 		topology.Bundles = append(topology.Bundles, topologies.Bundle{Name: name + "--dut", A: name, B: "dut", Members: 4, Speed: 800e9})
 	}
 	for _, p := range testPrefixes {
@@ -109,7 +113,7 @@ func newLab(t *testing.T, net byte, n int) *lab {
 		Core: l.core, Config: cfg, Prefixes: NewPrefixes(testPrefixes), Events: l.log,
 	}
 	for i, s := range cfg.Sessions {
-		opts.Peers = append(opts.Peers, Peer{Bundle: s.Bundle, Local: l.addr(1), Remote: l.addr(2 + i), ASN: s.NeighborASN})
+		opts.Peers = append(opts.Peers, Peer{Bundle: s.Bundle, Local: l.addr(1), Remote: l.addr(2 + i), ASN: s.NeighborASN, Above: s.NeighborRole >= cfg.Role})
 	}
 	var err error
 	if l.speaker, err = Start(context.Background(), opts); err != nil {

@@ -17,8 +17,14 @@ import (
 // A wire that sees it swallows it; no speaker ever learns it.
 var FencePrefix = netip.MustParsePrefix("192.0.2.1/32")
 
-// scopeDown is ScopeDown as GoBGP's policy text has it.
-const scopeDown = "65000:1"
+// Communities as GoBGP's policy text has them: speakers.ScopeDown, and the mark
+// of a route that is told to nobody any more, which no neighbour ever sees.
+const (
+	scopeDown = "65000:1"
+	scopeGone = "65000:2"
+
+	gone uint32 = 65000<<16 | 2
+)
 
 var ipv4 = &api.Family{Afi: api.Family_AFI_IP, Safi: api.Family_SAFI_UNICAST}
 
@@ -34,22 +40,16 @@ func (s *Speaker) addPolicies(ctx context.Context) error {
 			Actions:    &api.Actions{RouteAction: api.RouteAction_REJECT},
 		}
 	}
-	export := []*api.Statement{learned("export-learned")}
-	var above []string
-	for _, p := range s.opts.Peers {
-		if p.Above {
-			above = append(above, netip.PrefixFrom(p.Remote, p.Remote.BitLen()).String())
-		}
-	}
-	if len(above) > 0 {
-		for _, set := range []*api.DefinedSet{
-			{DefinedType: api.DefinedType_COMMUNITY, Name: "down", List: []string{scopeDown}},
-			{DefinedType: api.DefinedType_NEIGHBOR, Name: "above", List: above},
-		} {
-			if err := s.manage(func() error { return s.server.AddDefinedSet(ctx, &api.AddDefinedSetRequest{DefinedSet: set}) }); err != nil {
-				return err
-			}
-		}
+	sets := []*api.DefinedSet{{DefinedType: api.DefinedType_COMMUNITY, Name: "gone", List: []string{scopeGone}}}
+	export := []*api.Statement{learned("export-learned"), {
+		Name:       "export-gone",
+		Conditions: &api.Conditions{CommunitySet: &api.MatchSet{Type: api.MatchSet_ANY, Name: "gone"}},
+		Actions:    &api.Actions{RouteAction: api.RouteAction_REJECT},
+	}}
+	if above := s.above(); len(above) > 0 {
+		sets = append(sets,
+			&api.DefinedSet{DefinedType: api.DefinedType_COMMUNITY, Name: "down", List: []string{scopeDown}},
+			&api.DefinedSet{DefinedType: api.DefinedType_NEIGHBOR, Name: "above", List: above})
 		export = append(export, &api.Statement{
 			Name: "export-valley",
 			Conditions: &api.Conditions{
@@ -59,10 +59,25 @@ func (s *Speaker) addPolicies(ctx context.Context) error {
 			Actions: &api.Actions{RouteAction: api.RouteAction_REJECT},
 		})
 	}
+	for _, set := range sets {
+		if err := s.manage(func() error { return s.server.AddDefinedSet(ctx, &api.AddDefinedSetRequest{DefinedSet: set}) }); err != nil {
+			return err
+		}
+	}
 	if err := s.assign(ctx, "import", api.PolicyDirection_IMPORT, learned("import-learned")); err != nil {
 		return err
 	}
 	return s.assign(ctx, "export", api.PolicyDirection_EXPORT, export...)
+}
+
+// above lists the neighbours of a higher or the same tier.
+func (s *Speaker) above() (list []string) {
+	for _, p := range s.opts.Peers {
+		if p.Above {
+			list = append(list, netip.PrefixFrom(p.Remote, p.Remote.BitLen()).String())
+		}
+	}
+	return list
 }
 
 func (s *Speaker) assign(ctx context.Context, name string, dir api.PolicyDirection, statements ...*api.Statement) error {
@@ -81,15 +96,13 @@ func (s *Speaker) assign(ctx context.Context, name string, dir api.PolicyDirecti
 // the old one did not, GoBGP sends that neighbour nothing and it would keep
 // the old route, so the old one is withdrawn first.
 func (s *Speaker) tell(ctx context.Context, prefix int32, told *speakers.Told) error {
-	if s.isTold[prefix] && s.loopsAnew(s.told[prefix], told.Path) {
+	if old := s.told[prefix]; old.Present && s.loopsAnew(old.Path, told.Path) {
 		if err := s.untell(ctx, prefix); err != nil {
 			return err
 		}
 	}
-	s.isTold[prefix], s.told[prefix] = true, told.Path
-	return s.addPath(ctx, &api.Path{
-		Family: ipv4, NlriBinary: s.opts.Prefixes.wire[prefix], PattrsBinary: attributes(s.opts.Config.ASN, told),
-	})
+	s.told[prefix] = *told
+	return s.addPath(ctx, prefix, attributes(s.opts.Config.ASN, told))
 }
 
 func (s *Speaker) loopsAnew(old, path []uint32) bool {
@@ -101,24 +114,30 @@ func (s *Speaker) loopsAnew(old, path []uint32) bool {
 	return false
 }
 
-// untell withdraws a route from all neighbours.
+// untell withdraws a route from all neighbours that heard it. DeletePath would
+// send a withdrawal to the others too, because GoBGP's export policies let
+// every withdrawal pass. So the route stays, marked as gone: policy rejects it,
+// and GoBGP withdraws it from those whom the old one had passed to. It keeps
+// its AS_PATH, so that a neighbour in it, who never heard it, hears nothing.
 func (s *Speaker) untell(ctx context.Context, prefix int32) error {
-	s.isTold[prefix], s.told[prefix] = false, nil
-	path := &api.Path{Family: ipv4, NlriBinary: s.opts.Prefixes.wire[prefix], PattrsBinary: [][]byte{originIGP, nextHopSelf}}
-	return s.manage(func() error { return s.server.DeletePath(ctx, &api.DeletePathRequest{Path: path}) })
+	old := s.told[prefix]
+	s.told[prefix] = speakers.Told{}
+	return s.addPath(ctx, prefix, attributes(s.opts.Config.ASN, &old, gone))
 }
 
 // Fence tells every neighbour the fence prefix with a number that has not been
 // used before. The server's queues are first in, first out, so a wire that
 // reads it has read all that was told before.
 func (s *Speaker) Fence(ctx context.Context, number uint32) error {
-	community := binary.BigEndian.AppendUint32([]byte{attrOptional | attrTransitive, byte(bgp.BGP_ATTR_TYPE_COMMUNITIES), 4}, number)
-	return s.addPath(ctx, &api.Path{
-		Family: ipv4, NlriBinary: wireForm(FencePrefix), PattrsBinary: [][]byte{originIGP, nextHopSelf, community},
-	})
+	return s.add(ctx, wireForm(FencePrefix), [][]byte{originIGP, nextHopSelf, communities(number)})
 }
 
-func (s *Speaker) addPath(ctx context.Context, path *api.Path) error {
+func (s *Speaker) addPath(ctx context.Context, prefix int32, attrs [][]byte) error {
+	return s.add(ctx, s.opts.Prefixes.wire[prefix], attrs)
+}
+
+func (s *Speaker) add(ctx context.Context, nlri []byte, attrs [][]byte) error {
+	path := &api.Path{Family: ipv4, NlriBinary: nlri, PattrsBinary: attrs}
 	return s.manage(func() error {
 		_, err := s.server.AddPath(ctx, &api.AddPathRequest{Path: path})
 		return err
@@ -139,16 +158,27 @@ var (
 // attributes encodes a told route as path attributes. Link bandwidth goes in
 // as a path attribute because GoBGP's policy text turns anything above 34 Gb/s
 // into 34 Gb/s.
-func attributes(asn uint32, t *speakers.Told) [][]byte {
+func attributes(asn uint32, t *speakers.Told, marks ...uint32) [][]byte {
 	list := [][]byte{originIGP, asPath(t.Path), nextHopSelf}
 	if t.Down {
-		list = append(list, binary.BigEndian.AppendUint32([]byte{attrOptional | attrTransitive, byte(bgp.BGP_ATTR_TYPE_COMMUNITIES), 4}, speakers.ScopeDown))
+		marks = append(marks, speakers.ScopeDown)
+	}
+	if len(marks) > 0 {
+		list = append(list, communities(marks...))
 	}
 	if t.Valued {
 		community := linkbw.Community{ASN: linkbw.GlobalAdministrator(asn), Value: t.Value}.Encode()
 		list = append(list, append([]byte{attrOptional | attrTransitive, byte(bgp.BGP_ATTR_TYPE_EXTENDED_COMMUNITIES), byte(len(community))}, community[:]...))
 	}
 	return list
+}
+
+func communities(list ...uint32) []byte {
+	attr := []byte{attrOptional | attrTransitive, byte(bgp.BGP_ATTR_TYPE_COMMUNITIES), byte(4 * len(list))}
+	for _, c := range list {
+		attr = binary.BigEndian.AppendUint32(attr, c)
+	}
+	return attr
 }
 
 // asPath encodes one AS_SEQUENCE of four-octet ASNs per 255 of them.

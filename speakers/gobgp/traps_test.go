@@ -41,9 +41,7 @@ func TestFindingGoBGPKeepsQuietWhenAReplacementLoops(t *testing.T) {
 	b := l.connect(0)
 	l.tell(0, 65003, 65009)
 	told := speakers.Told{Present: true, Path: []uint32{65003, 65002}}
-	if err := l.speaker.addPath(context.Background(), &api.Path{
-		Family: ipv4, NlriBinary: l.speaker.opts.Prefixes.wire[0], PattrsBinary: attributes(testASN, &told),
-	}); err != nil {
+	if err := l.speaker.addPath(context.Background(), 0, attributes(testASN, &told)); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, "peer 65002", l.heard(b, 1), []string{"+10.0.0.0/24[65001 65003 65009]"})
@@ -75,6 +73,46 @@ func TestWithdrawalIsSentAlthoughALearnedPathLoops(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, "peer 65002", l.heard(b, 1), []string{"+10.0.0.0/24[65001 65003 65009]", "-10.0.0.0/24"})
+}
+
+// Export policy lets every withdrawal pass, so DeletePath tells neighbours that
+// a route is gone that they never heard of.
+func TestWithdrawalGoesOnlyToThoseWhoHeardTheRoute(t *testing.T) {
+	l := newLab(t, 13, 4, 2)
+	below, inPath, above, late := l.connect(0), l.connect(1), l.connect(2), int32(3)
+	told := speakers.Told{Present: true, Path: []uint32{65009, 65003}, Down: true}
+	if err := l.speaker.tell(context.Background(), 0, &told); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.speaker.untell(context.Background(), 0); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "below", l.heard(below, 1), []string{"+10.0.0.0/24[65001 65009 65003]", "-10.0.0.0/24"})
+	expect(t, "in the path", inPath.until(1), nil)
+	expect(t, "above", above.until(1), nil)
+	expect(t, "came later", l.heard(l.connect(late), 2), nil)
+	if err := l.speaker.tell(context.Background(), 0, &told); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "below, told again", l.heard(below, 3), []string{"+10.0.0.0/24[65001 65009 65003]"})
+	expect(t, "above, told again", above.until(3), nil)
+}
+
+// The finding that the test above cures.
+func TestFindingGoBGPWithdrawsFromNeighboursThatNeverHeardTheRoute(t *testing.T) {
+	l := newLab(t, 14, 1, 0)
+	above := l.connect(0)
+	told := speakers.Told{Present: true, Path: []uint32{65009}, Down: true}
+	if err := l.speaker.tell(context.Background(), 0, &told); err != nil {
+		t.Fatal(err)
+	}
+	path := &api.Path{Family: ipv4, NlriBinary: l.speaker.opts.Prefixes.wire[0], PattrsBinary: attributes(testASN, &told)}
+	if err := l.speaker.manage(func() error {
+		return l.speaker.server.DeletePath(context.Background(), &api.DeletePathRequest{Path: path})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "above", l.heard(above, 1), []string{"-10.0.0.0/24"})
 }
 
 // What the core did not tell must not pass, whatever was learned.

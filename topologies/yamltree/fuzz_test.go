@@ -14,7 +14,7 @@ func walk(n Node) {
 	n.Bool(false)
 	n.Int(0, -5, 5)
 	n.Whole(0)
-	n.Float(0, 0, 1)
+	n.Scalar("")
 	n.Capacity(0)
 	n.Duration(0, 0, time.Hour)
 	n.Map("a", "b").Need("c")

@@ -68,8 +68,7 @@ func (n Node) raw() (string, bool) {
 	return "", false
 }
 
-// IsMap, IsList and IsScalar tell what the value is, for fields that may be
-// one or the other.
+// IsMap tells whether the value is a mapping.
 func (n Node) IsMap() bool { _, ok := n.node.(ast.MapNode); return ok }
 
 // IsList tells whether the value is a list.
@@ -78,7 +77,7 @@ func (n Node) IsList() bool { _, ok := n.node.(*ast.SequenceNode); return ok }
 // IsScalar tells whether the value is neither a mapping nor a list.
 func (n Node) IsScalar() bool { _, ok := n.raw(); return ok }
 
-// scalar gives a scalar's text and where it is not one notes what was wanted.
+// scalar gives a scalar's text; where the value is none it notes what was wanted.
 func (n Node) scalar(want string) (string, bool) {
 	if n.node == nil {
 		return "", false
@@ -88,6 +87,16 @@ func (n Node) scalar(want string) (string, bool) {
 		n.Reject("%s", want)
 	}
 	return s, ok
+}
+
+// Scalar reads a scalar of any kind as the file writes it, quotes taken off, for
+// a caller with a notation of its own.
+func (n Node) Scalar(def string) string {
+	s, ok := n.scalar("want one value, no list or mapping")
+	if !ok {
+		return def
+	}
+	return s
 }
 
 // Text reads text. Numbers, true, false and null are no text unless quoted.
@@ -178,22 +187,6 @@ func (n Node) Whole(def int64) int64 {
 func decimal(s string) (int64, bool) {
 	v, err := strconv.ParseInt(s, 10, 64)
 	return v, err == nil && strconv.FormatInt(v, 10) == s
-}
-
-// Float reads a decimal number from lo to hi, such as 0.1; never NaN or
-// infinity.
-func (n Node) Float(def, lo, hi float64) float64 {
-	want := fmt.Sprintf("want a number from %v to %v", lo, hi)
-	s, ok := n.scalar(want)
-	if !ok {
-		return def
-	}
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || strings.ContainsAny(s, "_xXpPiInN") || v < lo || v > hi {
-		n.Reject("%s", want)
-		return def
-	}
-	return v
 }
 
 // Capacity reads bits/s as ParseCapacity does: "800G", "6.4T" or a plain

@@ -21,7 +21,7 @@ import (
 // directives and "? " keys. Duplicate keys are found when a Node is read as
 // a mapping. It never panics.
 func Parse(file string, data []byte) (doc *Doc, err error) {
-	d := &Doc{file: file, rejected: map[ast.Node]bool{}}
+	d := &Doc{file: file, rejected: map[ast.Node]bool{}, noted: map[Error]bool{}}
 	defer func() {
 		// The parser is not ours and its input is: a fault in it must not end
 		// a caller that only meant to check a file.

@@ -108,7 +108,8 @@ type Doc struct {
 	list []*Error
 	more int
 
-	rejected map[ast.Node]bool
+	rejected map[ast.Node]bool // values that have their error
+	noted    map[Error]bool    // a value read twice must not be reported twice
 }
 
 // Root is the document's outermost value.
@@ -117,8 +118,7 @@ func (d *Doc) Root() Node { return Node{doc: d, node: d.root} }
 // Count is the number of errors noted so far.
 func (d *Doc) Count() int { return len(d.list) + d.more }
 
-// Err gives all errors noted so far as *Errs, sorted by position, or nil. Errors
-// that are equal in all parts are given once.
+// Err gives all errors noted so far as *Errs, sorted by position, or nil.
 func (d *Doc) Err() error {
 	if len(d.list) == 0 {
 		return nil
@@ -130,15 +130,17 @@ func (d *Doc) Err() error {
 		}
 		return a.Column - b.Column
 	})
-	list = slices.CompactFunc(list, func(a, b *Error) bool { return *a == *b })
 	return &Errs{List: list, More: d.more}
 }
 
 func (d *Doc) add(e *Error) {
-	if len(d.list) >= maxErrors {
-		d.more++
-		return
-	}
 	e.File = d.file
-	d.list = append(d.list, e)
+	switch {
+	case d.noted[*e]:
+	case len(d.list) >= maxErrors:
+		d.more++
+	default:
+		d.noted[*e] = true
+		d.list = append(d.list, e)
+	}
 }

@@ -1,0 +1,201 @@
+package bagrig
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/bagrig/bagrig"
+
+// mayImport is the table of design: a folder, and the folders of ours that its
+// packages, tests included, may import. The longest matching folder counts.
+var mayImport = map[string][]string{
+	"topologies":      {"topologies"},
+	"damping":         {},
+	"fib":             {},
+	"speakers/linkbw": {},
+	"speakers":        {"speakers", "topologies", "damping"},
+	"harness/state":   {"topologies", "damping", "fib"},
+	"harness/wire":    {"harness/state", "speakers", "topologies", "damping", "fib"},
+	"harness/live":    {"harness/state", "harness/wire", "speakers", "topologies", "damping", "fib"},
+	"harness/oracle":  {"harness/state", "topologies", "damping"},
+	"harness":         {"harness", "speakers", "topologies", "damping", "fib"},
+	"properties":      {"harness", "speakers", "topologies", "damping", "fib"},
+	"fuzz":            {"properties", "harness", "speakers", "topologies", "damping", "fib"},
+	"cmd":             {""},
+	"ci":              {""},
+}
+
+type source struct {
+	folder string // of the file, from the module's root
+	path   string
+	file   *ast.File
+	set    *token.FileSet
+}
+
+func sources(t *testing.T) []source {
+	t.Helper()
+	var list []source
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "runs") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || filepath.Ext(path) != ".go" {
+			return nil
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
+		list = append(list, source{filepath.ToSlash(filepath.Dir(path)), path, file, set})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// under tells whether a folder is another one or in it; all are in "".
+func under(folder, in string) bool {
+	return in == "" || folder == in || strings.HasPrefix(folder, in+"/")
+}
+
+func TestImportsGoOneWay(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.folder == "." {
+			continue
+		}
+		rule, found := "", false
+		for folder := range mayImport {
+			if under(s.folder, folder) && len(folder) > len(rule) {
+				rule, found = folder, true
+			}
+		}
+		if !found {
+			t.Errorf("%s: folder %q is not in the table of the design", s.path, s.folder)
+			continue
+		}
+		for _, imp := range s.file.Imports {
+			path, _ := strconv.Unquote(imp.Path.Value)
+			to, ours := strings.CutPrefix(path, module+"/")
+			if !ours || to == s.folder {
+				continue
+			}
+			if !slices.ContainsFunc(mayImport[rule], func(allowed string) bool { return under(to, allowed) }) {
+				t.Errorf("%s imports %s: %q may import only %q", s.path, to, rule, mayImport[rule])
+			}
+		}
+	}
+}
+
+func TestOracleReachesNoCodeOfSpeakers(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-test", "./harness/oracle").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg := range strings.Lines(string(out)) {
+		if strings.HasPrefix(pkg, module+"/speakers") || strings.Contains(pkg, "gobgp") {
+			t.Errorf("harness/oracle reaches %s", strings.TrimSpace(pkg))
+		}
+	}
+}
+
+func TestEveryPackageIsDocumented(t *testing.T) {
+	documented := map[string]bool{}
+	for _, s := range sources(t) {
+		if strings.HasSuffix(s.path, "_test.go") {
+			continue
+		}
+		documented[s.folder] = documented[s.folder] || s.file.Doc != nil
+	}
+	for folder, ok := range documented {
+		if !ok {
+			t.Errorf("package in %s has no comment", folder)
+		}
+	}
+}
+
+func TestEveryExportedNameIsDocumented(t *testing.T) {
+	for _, s := range sources(t) {
+		if strings.HasSuffix(s.path, "_test.go") || s.file.Name.Name == "main" {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Name.IsExported() && d.Doc == nil && exportedReceiver(d) && d.Name.Name != "String" && d.Name.Name != "Error" {
+					t.Errorf("%s: %s has no comment", s.set.Position(d.Pos()), d.Name.Name)
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					if ts, ok := spec.(*ast.TypeSpec); ok && ts.Name.IsExported() && ts.Doc == nil && d.Doc == nil {
+						t.Errorf("%s: %s has no comment", s.set.Position(ts.Pos()), ts.Name.Name)
+					}
+				}
+			}
+		}
+	}
+}
+
+func exportedReceiver(d *ast.FuncDecl) bool {
+	if d.Recv == nil {
+		return true
+	}
+	name := d.Recv.List[0].Type
+	if star, ok := name.(*ast.StarExpr); ok {
+		name = star.X
+	}
+	id, ok := name.(*ast.Ident)
+	return !ok || id.IsExported()
+}
+
+func TestModuleReplacesNothing(t *testing.T) {
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mod)) {
+		if strings.HasPrefix(strings.TrimSpace(line), "replace") {
+			t.Errorf("go.mod: %s", strings.TrimSpace(line))
+		}
+	}
+}
+
+func TestREADMEIsShort(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(readme), "\n"); n > 200 {
+		t.Errorf("README.md: %d lines, want at most 200", n)
+	}
+}
+
+// Lengths are shown and not judged: splitting only to be short helps nobody.
+func TestLengthsAreShown(t *testing.T) {
+	for _, s := range sources(t) {
+		if n := s.set.Position(s.file.End()).Line; n > 800 {
+			t.Logf("%s: %d lines", s.path, n)
+		}
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			if n := s.set.Position(f.End()).Line - s.set.Position(f.Pos()).Line + 1; n > 80 {
+				t.Logf("%s: %s: %d lines", s.set.Position(f.Pos()), f.Name.Name, n)
+			}
+		}
+	}
+}

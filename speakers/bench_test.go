@@ -1,0 +1,89 @@
+package speakers_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/speakers"
+	"github.com/bagrig/bagrig/topologies"
+)
+
+// spread is a core with n equal candidates for the first of as many prefixes
+// as preset prometheus has, and with the default damping.
+func spread(b *testing.B, n int) *speakers.Core {
+	b.Helper()
+	pipeline, err := damping.Preset(damping.PresetBagDefault, 800e9)
+	if err != nil {
+		b.Fatal(err)
+	}
+	cfg := speakers.Config{ASN: edgeASN, Role: topologies.Edge, Prefixes: 164, Damping: pipeline}
+	var inputs []speakers.Input
+	for i := range int32(n) {
+		cfg.Sessions = append(cfg.Sessions, speakers.Session{
+			Bundle: i, Neighbor: i, NeighborASN: asnOf(i), NeighborRole: topologies.Bag, Capacity: 32 * 800e9,
+		})
+		inputs = append(inputs, announce(i, route(1000, asnOf(i), 7)))
+	}
+	return fed(b, cfg, inputs...)
+}
+
+// BenchmarkStep measures one step with one input: a route that is heard again,
+// a route whose change is hidden by the bundle's capacity, and one that
+// changes a share.
+func BenchmarkStep(b *testing.B) {
+	cases := []struct {
+		name   string
+		values [2]float64 // units, heard in turn; the bundles have 2,980
+	}{
+		{"heard-again", [2]float64{1000, 1000}},
+		{"absorbed", [2]float64{5000, 6000}},
+		{"share", [2]float64{1000, 900}},
+	}
+	for _, c := range cases {
+		for _, n := range []int{2, 8, 64} {
+			b.Run(fmt.Sprintf("%s/candidates=%d", c.name, n), func(b *testing.B) {
+				core := spread(b, n)
+				inputs := [2][]speakers.Input{
+					{announce(0, route(c.values[0], asnOf(0), 7))}, {announce(0, route(c.values[1], asnOf(0), 7))},
+				}
+				var effects []speakers.Effect
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					var err error
+					if effects, err = core.Step(0, inputs[i%2], effects[:0]); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestStepThatChangesNothingAllocatesNothing(t *testing.T) {
+	cases := []struct {
+		name   string
+		before []speakers.Input
+		first  speakers.Input
+		second speakers.Input
+	}{
+		{"heard again", nil, announce(bag8, route(2, 208, 7)), announce(bag8, route(2, 208, 7))},
+		{"hidden by the bundle's capacity", nil, announce(bag8, route(9, 208, 7)), announce(bag8, route(10, 208, 7))},
+		{"outside the set", []speakers.Input{announce(spine1, route(1, 201))}, announce(bag8, route(2, 208, 7)), announce(bag8, route(1, 208, 7))},
+		{"session up", nil, speakers.Input{Kind: speakers.SessionUp, Bundle: bag8}, speakers.Input{Kind: speakers.SessionUp, Bundle: bag8}},
+	}
+	for _, c := range cases {
+		core := fed(t, twoBundles(), append(c.before, announce(bag8b, route(9, 208, 7)), c.first)...)
+		first, second := []speakers.Input{c.first}, []speakers.Input{c.second}
+		got := testing.AllocsPerRun(100, func() {
+			for _, in := range [][]speakers.Input{second, first} {
+				if effects, err := core.Step(0, in, nil); err != nil || effects != nil {
+					t.Fatalf("%s: got effects %+v, error %v, want none", c.name, effects, err)
+				}
+			}
+		})
+		if got != 0 {
+			t.Errorf("%s: got %v allocations in two steps, want 0", c.name, got)
+		}
+	}
+}
