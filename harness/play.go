@@ -79,7 +79,7 @@ func (w *window) play(ctx context.Context) error {
 	w.closeRow()
 	for _, row := range w.rows {
 		if row.Effect == state.NoEffect && !row.Event.Silent {
-			return fmt.Errorf("event %d, %v: %w: say `silent: true` if that is meant", row.Index, row.Event, ErrNoEffect)
+			return fmt.Errorf("event %d, %v: %w: say `silent: true` if that is meant", row.Index+1, row.Event, ErrNoEffect)
 		}
 	}
 	r.look(&w.public, true)
@@ -107,8 +107,9 @@ func (w *window) openDue() error {
 		r.played++
 		for _, c := range changes {
 			w.line = append(w.line, timedChange{r.engine.Now() + c.After, c.Change})
-			ends := r.net.Index.Ends[c.Change.Bundle]
-			w.row.ends = append(w.row.ends, ends[0], ends[1])
+			if ends := r.net.Index.Ends[c.Change.Bundle]; c.Change.Members != r.members[c.Change.Bundle] {
+				w.row.ends = append(w.row.ends, ends[0], ends[1])
+			}
 		}
 		slices.SortStableFunc(w.line, func(a, b timedChange) int { return int(a.at - b.at) })
 		w.public.Events = append(w.public.Events, e)

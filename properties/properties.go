@@ -11,6 +11,7 @@ package properties
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/bagrig/bagrig/harness/state"
 )
@@ -75,14 +76,11 @@ func (l *ledger) full() bool { return len(l.found.Violations) >= kept }
 // infinitely wrong and reports cannot write that.
 const mostMargin = 1e6
 
-// margin is used as a percentage of allowed, at most mostMargin. Both are
-// errors; an infinite allowed uses nothing.
+// margin is used as a percentage of allowed, at most mostMargin. An infinite
+// allowed uses nothing.
 func margin(used, allowed float64) float64 {
-	if percent := 100 * used / allowed; percent <= mostMargin {
-		return percent
-	}
-	if used < allowed || allowed > mostMargin {
+	if math.IsInf(allowed, 1) {
 		return 0
 	}
-	return mostMargin
+	return min(100*used/allowed, mostMargin)
 }

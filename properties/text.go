@@ -51,7 +51,10 @@ func amount(n *state.Network, bits float64) string {
 		}
 		return fmt.Sprintf("%.0f %s (%s)", members, unit, yamltree.FormatCapacity(uint64(members*speed)))
 	}
-	return fmt.Sprintf("%.9g bits/s", bits)
+	if bits >= 1e12 {
+		return fmt.Sprintf("%.6gT", bits/1e12)
+	}
+	return fmt.Sprintf("%.0f bits/s", bits)
 }
 
 // valueText prints what is told: nothing, a route without a value, or the value.

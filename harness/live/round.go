@@ -51,6 +51,9 @@ func (e *Engine) round(ctx context.Context) (stepped bool, err error) {
 	e.rounds.Add(1)
 	told := make([]bool, len(e.speakers))
 	err = parallel(len(e.speakers), func(d int) (err error) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if due[d] {
 			told[d], err = e.speakers[d].Step(ctx, e.now, inputs[d], func(p int32, hops []speakers.Hop) error { return e.program(d, p, hops) })
 		}
