@@ -182,6 +182,22 @@ func TestREADMEIsShort(t *testing.T) {
 	}
 }
 
+func TestREADMEsExampleIsTheOneThatRuns(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(readme), "```go\n")
+	shown, _, found := strings.Cut(rest, "```")
+	example, err := os.ReadFile("properties/example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !found || !strings.HasSuffix(string(example), "\n"+shown) {
+		t.Error("README.md: the Go example is not the one in properties/example_test.go")
+	}
+}
+
 // Lengths are shown and not judged: splitting only to be short helps nobody.
 func TestLengthsAreShown(t *testing.T) {
 	for _, s := range sources(t) {

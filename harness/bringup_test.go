@@ -29,7 +29,6 @@ func BenchmarkBringUp(b *testing.B) {
 }
 
 func bringUp(b *testing.B, preset string) {
-	defer debug.SetGCPercent(debug.SetGCPercent(GCPercent))
 	topology, err := topologies.Preset(preset)
 	if err != nil {
 		b.Fatal(err)

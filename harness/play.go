@@ -18,7 +18,7 @@ func (r *Rig) Play(ctx context.Context, events ...state.Event) ([]state.Row, err
 	var rows []state.Row
 	for len(events) > 0 {
 		w := &window{rig: r, queue: events}
-		err := w.play(ctx)
+		err := guarded(func() error { return w.play(ctx) })
 		rows = append(rows, w.rows...)
 		if err != nil {
 			return rows, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -17,11 +18,6 @@ import (
 
 // ErrNoEffect is an event that changes nothing and does not say that it is silent.
 var ErrNoEffect = errors.New("no effect")
-
-// GCPercent is a collector target that suits a rig: nearly all of its memory is
-// long-lived tables, so a low target would scan them again and again. Programs
-// that run one set it; the library leaves the process alone.
-const GCPercent = 150
 
 // Options configures a Rig.
 type Options struct {
@@ -78,7 +74,7 @@ func Start(ctx context.Context, opts Options) (_ *Rig, err error) {
 		return nil, err
 	}
 	r.engine = engine
-	if err := r.bringUpNetwork(ctx); err != nil {
+	if err := guarded(func() error { return r.bringUpNetwork(ctx) }); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
@@ -114,6 +110,17 @@ func (r *Rig) bringUpNetwork(ctx context.Context) error {
 	return nil
 }
 
+// guarded makes an error of a panic, such as one in a user's check, so that the
+// network is closed in order.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f()
+}
+
 // Close stops everything and returns when nothing is left running.
 func (r *Rig) Close() error { return r.engine.Close() }
 
@@ -130,6 +137,16 @@ func (r *Rig) Network() *state.Network { return r.net }
 // Established and from the first origination to quiet.
 func (r *Rig) BringUp() (c state.Counters, established, quiet time.Duration) {
 	return r.bringUp, r.established, r.quiet
+}
+
+// Verdict tells whether every check held so far.
+func (r *Rig) Verdict() state.Verdict {
+	for _, c := range r.opts.Checks {
+		if c.Outcome().Violated > 0 {
+			return state.Violated
+		}
+	}
+	return state.Held
 }
 
 // Now is the virtual time since the baseline.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -52,12 +51,7 @@ func play(ctx context.Context, sc *Scenario, opts RunOptions, res *state.Result)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-		err = errors.Join(err, rig.Close())
-	}()
+	defer func() { err = errors.Join(err, rig.Close()) }()
 	res.BringUp, res.Established, res.Quiet = rig.BringUp()
 	res.Entries, res.Stale = Entries(rig.Network(), rig.Baseline())
 	opts.Observer.Record(state.Record{Kind: "baseline", Event: -1, Text: fmt.Sprintf("%d entries", res.Entries), Counts: &res.BringUp})

@@ -95,18 +95,28 @@ func newMaker(t *topologies.Topology) *maker {
 }
 
 // plans draws sequences of events. Half of them follow one another when
-// settled; in the others each has its time, so that they overlap.
+// settled; in the others each has its time, so that they overlap, and a session
+// may go down and come back several times.
 func (m *maker) plans() gopter.Gen {
 	return func(p *gopter.GenParameters) *gopter.GenResult {
 		var events []state.Event
 		timed, at := p.Rng.Intn(2) == 0, time.Duration(0)
-		for range 1 + p.Rng.Intn(6) {
-			e := m.event(p.Rng, events)
+		add := func(e state.Event) {
 			if timed {
 				e.At = at
 				at += time.Duration(p.Rng.Intn(5)) * 5 * time.Second
 			}
 			events = append(events, e)
+		}
+		for range 1 + p.Rng.Intn(6) {
+			add(m.event(p.Rng, events))
+		}
+		if timed && p.Rng.Intn(3) == 0 {
+			bundle := m.bundle(p.Rng)
+			for range 2 + p.Rng.Intn(2) {
+				add(state.Event{Kind: "down", Bundle: bundle, Silent: true})
+				add(state.Event{Kind: "up", Bundle: bundle, Silent: true})
+			}
 		}
 		return gopter.NewGenResult(plan{events: playable(m.t, m.ix, events)}, m.shrink)
 	}

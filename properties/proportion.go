@@ -24,8 +24,9 @@ type Proportion struct {
 	width map[string]int // by ASIC profile
 }
 
-// NewProportion returns the check. Its worst value is the error as a percentage
-// of the error that is allowed, the larger of both halves.
+// NewProportion returns the check. Its worst value is the error of half (b) as a
+// percentage of the error that is allowed. Half (a) takes part only where it is
+// violated: where the bound is exact every reduction uses all of it.
 func NewProportion() *Proportion {
 	return &Proportion{newLedger(ProportionName, 100, "% of the margin"), map[string]int{}}
 }
@@ -76,8 +77,8 @@ func (c *Proportion) hardware(m *state.Moment, d, p int, r *state.Route) float64
 	}
 	bound := fib.Bound(m.Reduce, shares, c.widthOf(m, d))
 	e := shareError(r.FIB.Members, r.Set)
-	c.worst(margin(e.size, bound+exactly))
 	if e.size > bound+exactly {
+		c.worst(margin(e.size, bound+exactly))
 		c.violate(m, at(m.Network, d, p), "hardware sends %.4g %% over %s where the speaker asks for %.4g %%: off by %s, want at most %s (the bound of %s)",
 			100*e.got, bundleName(m.Network, e.bundle), 100*e.want, percent(e.size), percent(bound), m.Reduce)
 	}

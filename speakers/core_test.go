@@ -150,6 +150,11 @@ func TestEffectsAreInOrder(t *testing.T) {
 			[]speakers.Effect{program(speakers.Hop{Bundle: spine2, Share: 3 * unit}, speakers.Hop{Bundle: spine1, Share: unit})}},
 		{"a change of the told path alone tells and programs nothing", one,
 			[]speakers.Input{announce(spine1, route(2, 201, 9))}, []speakers.Effect{tell(2, 201, 9)}},
+		{"a value of 0 that is withdrawn tells", []speakers.Input{announce(spine1, route(0, 201, 7))},
+			[]speakers.Input{announce(spine1, unvalued(201, 7))},
+			[]speakers.Effect{{Kind: speakers.Tell, Told: speakers.Told{Present: true, Path: []uint32{201, 7}}}}},
+		{"a change of the scope alone tells", one, []speakers.Input{withdraw(spine1), announce(bag8, route(2, 201, 7))},
+			[]speakers.Effect{program(speakers.Hop{Bundle: bag8, Share: 2 * unit}), down(tell(2, 201, 7))}},
 		{"a path that no neighbour may hear any more is withdrawn before the FIB changes",
 			[]speakers.Input{announce(bag8, route(2, 208, 7))}, []speakers.Input{announce(bag8, route(1, 208, 201, 202))},
 			[]speakers.Effect{untell, program(speakers.Hop{Bundle: bag8, Share: unit})}},
@@ -282,7 +287,7 @@ func TestHoldDownPassesGoodNewsWhenItIsDue(t *testing.T) {
 	if got := core.Next(); got != 50*time.Second {
 		t.Errorf("after the rise: got next %v, want 50s", got)
 	}
-	share(49*time.Second, unit)
+	share(49*time.Second, unit, announce(spine1, route(3, 201, 7)), announce(spine1, route(4, 201, 7)))
 	share(50*time.Second, 4*unit)
 	if got := core.Next(); got != speakers.Never {
 		t.Errorf("in the end: got next %v, want never", got)

@@ -31,8 +31,8 @@ func (c *Core) selectSet(p int32) (set []int, best int, local bool) {
 		case best >= 0 && worse(row[best].route, row[s].route):
 			set = set[:0]
 			best = s
-		case best < 0 || c.lower(s, best):
-			best = s
+		case best < 0 || c.cfg.Sessions[s].Neighbor < c.cfg.Sessions[best].Neighbor:
+			best = s // session addresses ascend, so of one neighbour's the first stays
 		}
 		set = append(set, s)
 	}
@@ -64,11 +64,4 @@ func worse(a, b Route) bool {
 		return len(a.Path) > len(b.Path)
 	}
 	return a.Origin > b.Origin
-}
-
-// lower tells whether session a comes before b by router id, then by session
-// address. Both ascend with the indexes.
-func (c *Core) lower(a, b int) bool {
-	na, nb := c.cfg.Sessions[a].Neighbor, c.cfg.Sessions[b].Neighbor
-	return na < nb || na == nb && a < b
 }

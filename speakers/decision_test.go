@@ -74,6 +74,12 @@ func TestDecision(t *testing.T) {
 		{"a member that gets worse leaves the set",
 			[]speakers.Input{announce(spine2, route(1, 202)), announce(spine1, route(1, 201)), announce(spine1, route(1, 201, 7))},
 			[]int32{spine2}, []uint32{202}},
+		{"a route that changes nothing but its LOCAL_PREF is news",
+			[]speakers.Input{announce(spine2, route(1, 202)), announce(spine1, route(1, 201)), announce(spine1, preferred(101, route(1, 201)))},
+			[]int32{spine1}, []uint32{201}},
+		{"so is one that changes nothing but its origin",
+			[]speakers.Input{announce(spine2, route(1, 202)), announce(spine1, route(1, 201)), announce(spine1, from(1, route(1, 201)))},
+			[]int32{spine2}, []uint32{202}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,8 +4,9 @@
 // socket or clock inside. Package speakers/gobgp runs a core over a GoBGP
 // server; the simulator runs the same core in virtual time.
 //
-// Devices and bundles are named by their index in the topology, prefixes by
-// theirs. Router ids ascend in device order, so the lower index wins a tie.
+// Devices, bundles and prefixes are named by their index in the topology.
+// Router ids ascend in device order and session addresses in bundle order, so
+// the lower index wins a tie.
 package speakers
 
 import (
@@ -27,7 +28,7 @@ type Config struct {
 	Role     topologies.Role
 	Sessions []Session // ascending by Bundle
 	Prefixes int       // number of prefixes that exist anywhere
-	Origins  []Origin  // ascending by Prefix
+	Origins  []Origin  // ascending by Prefix, each below Prefixes
 	Damping  damping.Pipeline
 }
 
@@ -91,7 +92,9 @@ func (k InputKind) String() string {
 	return fmt.Sprintf("InputKind(%d)", uint8(k))
 }
 
-// Input is one thing that happened to a speaker.
+// Input is one thing that happened to a speaker. A route is used whether or not
+// its session is up: the engine hands over only what the session's present
+// generation brought.
 type Input struct {
 	Kind     InputKind
 	Bundle   int32  // the session; all kinds but Originate

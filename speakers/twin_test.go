@@ -2,6 +2,7 @@ package speakers_test
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 	"time"
@@ -151,21 +152,17 @@ func cut(n *big.Int) uint64 {
 	return n.Uint64()
 }
 
+func lacksValue(r speakers.Route) bool {
+	return !r.Valued || !(linkbw.Community{Value: r.Value}).Valid()
+}
+
 // weigh gives the set's shares and bottleneck value, neighbour by neighbour.
 func weigh(set []rival) (hops []speakers.Hop, valued bool, bottleneck uint64) {
 	for _, r := range set {
 		hops = append(hops, speakers.Hop{Bundle: r.Bundle, Share: 1})
-		if !r.Valued || !(linkbw.Community{Value: r.Value}).Valid() {
-			defer func() {
-				for i := range hops {
-					hops[i].Share = 1
-				}
-				valued, bottleneck = false, 0
-			}()
-		}
 	}
-	if len(set) == 0 {
-		return nil, false, 0
+	if slices.ContainsFunc(set, func(r rival) bool { return lacksValue(r.Route) }) {
+		return hops, false, 0
 	}
 	sum := new(big.Int)
 	shares := map[int32]uint64{}
@@ -301,7 +298,7 @@ func (w *twin) candidates(p int32) []speakers.Candidate {
 			if r.LocalPref == 0 {
 				r.LocalPref = 100
 			}
-			if !r.Valued || !(linkbw.Community{Value: r.Value}).Valid() {
+			if lacksValue(r) {
 				r.Valued, r.Value = false, 0
 			}
 			list = append(list, speakers.Candidate{Bundle: s.Bundle, Route: r})
@@ -335,6 +332,10 @@ const (
 var (
 	roles        = []topologies.Role{topologies.Edge, topologies.Spine, topologies.Bag}
 	someCapacity = []uint64{4 * unit, 3 * unit, unit, 0, 1, 7, 1<<63 + 10, ^uint64(0)}
+	someValue    = []float32{
+		units(4), units(2), units(1), units(0.3), 0, 0.125, 2.125, math.SmallestNonzeroFloat32, math.MaxFloat32,
+		float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), -1,
+	}
 )
 
 // config takes a speaker off the tape: one to six sessions to up to four
@@ -367,9 +368,8 @@ func (t *tape) route() speakers.Route {
 	for range t.choose(4) {
 		path = append(path, 1+uint32(t.choose(tapeASN)))
 	}
-	value := pick(t, hostileValues)
 	return speakers.Route{
-		Path: path, Valued: t.choose(8) != 7, Value: value,
+		Path: path, Valued: t.choose(8) != 7, Value: pick(t, someValue),
 		LocalPref: pick(t, []uint32{0, 0, 0, 100, 50, 200}), Origin: pick(t, []uint8{0, 0, 0, 1, 2}),
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -28,11 +27,6 @@ const (
 
 // maxSeed is the largest seed that a scenario may have.
 const maxSeed = 1 << 62
-
-// gcPercent is the collector's target for a run, unless GOGC is set. Nearly
-// all of the heap is the speakers' tables, which live as long as the run, so
-// the default of 100 marks them again and again and frees little.
-const gcPercent = 400
 
 // runFlags are the flags of `bagrig run`.
 type runFlags struct {
@@ -86,9 +80,6 @@ func run(ctx context.Context, sc *harness.Scenario, flags runFlags, command stri
 		return err
 	}
 	crashErr := folder.CatchCrash()
-	if os.Getenv("GOGC") == "" {
-		defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
-	}
 	progress := newProgress(stderr, sc)
 	res, runErr := harness.Run(ctx, sc, harness.RunOptions{
 		Checks: checks(), Observer: observers{folder, progress}, Port: int(flags.port),

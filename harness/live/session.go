@@ -200,7 +200,13 @@ func (e *Engine) TakeLog() []state.NLRI {
 		if a.Round != b.Round {
 			return a.Round - b.Round
 		}
-		return number(a.Dir) - number(b.Dir)
+		if a.Dir != b.Dir {
+			return number(a.Dir) - number(b.Dir)
+		}
+		if a.Dump && b.Dump { // a dump has no order of its own
+			return int(a.Prefix - b.Prefix)
+		}
+		return 0
 	})
 	return log
 }

@@ -98,7 +98,7 @@ func appendSessions(changes []SessionChange, a, b, end *State, d, p int) []Sessi
 			Prefix: p,
 			Told:   toldA != toldB || (toldA && x.value != y.value),
 			Path:   toldA && toldB && !sameWay,
-			Cut:    upA != upB,
+			Cut:    upA != upB || end != nil && !open,
 		}
 		if c.Told || c.Path {
 			changes = append(changes, c)

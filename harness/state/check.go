@@ -50,7 +50,9 @@ type Window struct {
 	Log    []NLRI        // everything that the wires carried
 	Before Judge         // the damped state before the window
 	// Allowed is what directed sessions are told otherwise from one damped
-	// state of the window to the next, one bundle's change at a time.
+	// state of the window to the next, one bundle's change at a time. Where
+	// several bundles change at one moment, each has an entry for every flow to
+	// which it makes a difference in some order of them.
 	Allowed []SessionChange
 	Effect  Effect
 }
@@ -62,7 +64,7 @@ type SessionChange struct {
 	Prefix int32
 	Told   bool // value, or whether anything is told
 	Path   bool // told in both states, with another AS_PATH or scope
-	Cut    bool // the bundle is down in one of the states: the session's fall or its first dump says it
+	Cut    bool // the session is down at the end of the moment: its fall says it, and nothing may be told over it
 }
 
 // Violation is one place where a rule does not hold.

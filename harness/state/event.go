@@ -21,12 +21,12 @@ type Event struct {
 	Members int           // degrade, flap: member links that stay up, 1 to the bundle's members - 1
 	Count   int           // flap: how many times, 1 to 10,000
 	Period  time.Duration // flap: half of it down, half of it back
-	At      time.Duration // virtual time since the network was quiet for the first time; NotTimed = when settled
+	At      time.Duration // virtual time since the network was settled for the first time; 0 = when the event before is settled
 	Silent  bool          // the scenario knows that the event changes nothing
 }
 
 // NotTimed is Event.At of an event that follows when the one before is settled.
-const NotTimed = time.Duration(-1)
+const NotTimed = time.Duration(0)
 
 // Kind is one kind of event.
 type Kind struct {
@@ -133,7 +133,7 @@ func (e *Event) set(name, value string) error {
 	case "period":
 		return duration(2*time.Nanosecond, 1000*time.Hour, &e.Period)
 	case "at":
-		return duration(0, 10000*time.Hour, &e.At)
+		return duration(time.Nanosecond, 10000*time.Hour, &e.At)
 	default: // "all", "silent"
 		if value != "true" {
 			return bad("want true")

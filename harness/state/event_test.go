@@ -1,0 +1,138 @@
+package state
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bagrig/bagrig/topologies"
+)
+
+var events = []struct {
+	script string
+	yaml   string
+	event  Event
+}{
+	{"degrade bundle=a--b members=3", "degrade: {bundle: a--b, members: 3}", Event{Kind: "degrade", Bundle: "a--b", Members: 3}},
+	{"restore all=true", "restore: {all: true}", Event{Kind: "restore", All: true}},
+	{"restore device=b silent=true", "restore: {device: b, silent: true}", Event{Kind: "restore", Device: "b", Silent: true}},
+	{"down device=b at=1m30s", "down: {device: b, at: 1m30s}", Event{Kind: "down", Device: "b", At: 90 * time.Second}},
+	{"up bundle=a--b", "up: {bundle: a--b}", Event{Kind: "up", Bundle: "a--b"}},
+	{"flap bundle=a--b members=1 count=20 period=10s", "flap: {bundle: a--b, members: 1, count: 20, period: 10s}",
+		Event{Kind: "flap", Bundle: "a--b", Members: 1, Count: 20, Period: 10 * time.Second}},
+}
+
+func TestAllFormsOfAnEventAreOne(t *testing.T) {
+	for _, c := range events {
+		if got := c.event.String(); got != c.script {
+			t.Errorf("script: got %q, want %q", got, c.script)
+		}
+		if got := c.event.YAML(); got != c.yaml {
+			t.Errorf("YAML: got %q, want %q", got, c.yaml)
+		}
+		got, err := ParseEvent(c.event.Kind, c.event.Fields())
+		if err != nil {
+			t.Errorf("%s: %v", c.script, err)
+		}
+		if d := cmp.Diff(c.event, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", c.script, d)
+		}
+	}
+}
+
+func TestEveryKindIsTestedAndDocumented(t *testing.T) {
+	for _, k := range Kinds() {
+		found := false
+		for _, c := range events {
+			found = found || c.event.Kind == k.Name
+		}
+		if !found || k.Doc == "" {
+			t.Errorf("kind %q: in the table of this test: %v, documented: %v", k.Name, found, k.Doc != "")
+		}
+	}
+}
+
+func TestMistakesInAnEventNameTheFieldAndItsValue(t *testing.T) {
+	for _, c := range []struct {
+		kind   string
+		fields map[string]string
+		want   string
+	}{
+		{"explode", nil, `event explode: kind "explode": want one of degrade, restore, down, up, flap`},
+		{"degrade", map[string]string{"bundle": "a--b"}, `event degrade: members "": missing`},
+		{"degrade", map[string]string{"bundle": "a--b", "members": "0"}, `event degrade: members "0": want 1 to 4096`},
+		{"degrade", map[string]string{"bundle": "a--b", "members": "-1"}, `members "-1"`},
+		{"degrade", map[string]string{"bundle": "a--b", "members": "5000"}, `members "5000"`},
+		{"degrade", map[string]string{"bundle": "a--b", "members": "many"}, `members "many"`},
+		{"degrade", map[string]string{"members": "3"}, `target "0": want exactly one of bundle`},
+		{"degrade", map[string]string{"bundle": "a--b", "members": "3", "colour": "red"}, `colour "red": unknown field`},
+		{"down", map[string]string{"bundle": "a--b", "device": "a"}, `target "2": want exactly one of bundle, device`},
+		{"restore", map[string]string{"all": "yes"}, `all "yes": want true`},
+		{"flap", map[string]string{"bundle": "a--b", "members": "3", "count": "0", "period": "1s"}, `count "0"`},
+		{"flap", map[string]string{"bundle": "a--b", "members": "3", "count": "2", "period": "1ns"}, `period "1ns"`},
+		{"up", map[string]string{"bundle": "a--b", "at": "-1s"}, `at "-1s"`},
+	} {
+		_, err := ParseEvent(c.kind, c.fields)
+		var fe *FieldError
+		if !errors.As(err, &fe) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %v: got %v, want %q", c.kind, c.fields, err, c.want)
+		}
+	}
+}
+
+func TestEventsBecomeChangesInTime(t *testing.T) {
+	topology := &topologies.Topology{
+		Devices: []topologies.Device{{Name: "a"}, {Name: "b"}, {Name: "c"}},
+		Bundles: []topologies.Bundle{{Name: "a--b", A: "a", B: "b", Members: 4}, {Name: "b--c", A: "b", B: "c", Members: 8}},
+	}
+	at := func(after time.Duration, bundle int32, members int) Timed {
+		return Timed{after, Change{Bundle: bundle, Members: members}}
+	}
+	for _, c := range []struct {
+		event   Event
+		members []int
+		want    []Timed
+	}{
+		{Event{Kind: "degrade", Bundle: "b--c", Members: 7}, []int{4, 8}, []Timed{at(0, 1, 7)}},
+		{Event{Kind: "restore", All: true}, []int{1, 2}, []Timed{at(0, 0, 4), at(0, 1, 8)}},
+		{Event{Kind: "restore", Device: "a"}, []int{1, 2}, []Timed{at(0, 0, 4)}},
+		{Event{Kind: "down", Device: "b"}, []int{4, 8}, []Timed{at(0, 0, 0), at(0, 1, 0)}},
+		{Event{Kind: "up", Device: "b"}, []int{0, 3}, []Timed{at(0, 0, 4)}},
+		{Event{Kind: "flap", Bundle: "a--b", Members: 1, Count: 2, Period: 10 * time.Second}, []int{3, 8},
+			[]Timed{at(0, 0, 1), at(5*time.Second, 0, 3), at(10*time.Second, 0, 1), at(15*time.Second, 0, 3)}},
+	} {
+		got, err := c.event.Expand(topology, topology.Index(), c.members)
+		if err != nil {
+			t.Errorf("%v: %v", c.event, err)
+		}
+		if d := cmp.Diff(c.want, got); d != "" {
+			t.Errorf("%v (-want +got):\n%s", c.event, d)
+		}
+	}
+	for _, c := range []struct {
+		event   Event
+		members []int
+	}{
+		{Event{Kind: "degrade", Bundle: "b--c", Members: 8}, []int{4, 8}},
+		{Event{Kind: "degrade", Bundle: "c--d", Members: 1}, []int{4, 8}},
+		{Event{Kind: "down", Device: "d"}, []int{4, 8}},
+		{Event{Kind: "down"}, []int{4, 8}},
+		{Event{Kind: "flap", Bundle: "a--b", Members: 1, Count: 1, Period: time.Second}, []int{0, 8}},
+		{Event{Kind: "none", All: true}, []int{4, 8}},
+	} {
+		if got, err := c.event.Expand(topology, topology.Index(), c.members); err == nil {
+			t.Errorf("%v: got %v, want an error", c.event, got)
+		}
+	}
+}
+
+func TestCountersAddAndSubtractEveryField(t *testing.T) {
+	a := Counters{1, 2, 3, 4, 5, 6, 7}
+	b := Counters{10, 20, 30, 40, 50, 60, 70}
+	if got := a.Add(b).Sub(a); got != b {
+		t.Errorf("got %+v, want %+v", got, b)
+	}
+}
