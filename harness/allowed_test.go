@@ -22,7 +22,7 @@ func miniJudge(t *testing.T) (*judge, *state.Network) {
 		t.Fatal(err)
 	}
 	net := &state.Network{Topology: top, Index: top.Index(), Damping: pipeline}
-	j, err := newJudge(net)
+	j, err := newJudge(net, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,9 +107,7 @@ func (w *window) openDue() error {
 		r.played++
 		for _, c := range changes {
 			w.line = append(w.line, timedChange{r.engine.Now() + c.After, c.Change})
-			if ends := r.net.Index.Ends[c.Change.Bundle]; c.Change.Members != r.members[c.Change.Bundle] {
-				w.row.ends = append(w.row.ends, ends[0], ends[1])
-			}
+			w.row.ends = append(w.row.ends, r.endsOf(c.Change)...)
 		}
 		slices.SortStableFunc(w.line, func(a, b timedChange) int { return int(a.at - b.at) })
 		w.public.Events = append(w.public.Events, e)
@@ -124,8 +122,10 @@ func (w *window) applyDue(ctx context.Context) error {
 	r := w.rig
 	due := w.takeDue()
 	for _, c := range due {
-		r.members[c.Bundle] = c.Members
-		r.record(state.Record{Kind: "change", Event: w.row.row.Index, Bundle: r.net.Topology.Bundles[c.Bundle].Name, Members: c.Members})
+		if c.Kind == state.SetMembers {
+			r.members[c.Bundle] = c.Members
+		}
+		r.record(r.changeRecord(w.row.row.Index, c))
 	}
 	started := time.Now()
 	if err := r.engine.Apply(ctx, due); err != nil {
@@ -151,14 +151,16 @@ func (w *window) applyDue(ctx context.Context) error {
 	return nil
 }
 
-// takeDue takes the changes that are due from the line. Of several changes of
-// one bundle at one moment the last counts: nobody can have seen the others.
+// takeDue takes the changes that are due from the line. Of several numbers of
+// members of one bundle at one moment the last counts: nobody can have seen the others.
 func (w *window) takeDue() []state.Change {
 	var due []state.Change
 	for len(w.line) > 0 && w.line[0].at <= w.rig.engine.Now() {
 		c := w.line[0].change
 		w.line = w.line[1:]
-		due = slices.DeleteFunc(due, func(d state.Change) bool { return d.Bundle == c.Bundle })
+		if c.Kind == state.SetMembers {
+			due = slices.DeleteFunc(due, func(d state.Change) bool { return d.Kind == c.Kind && d.Bundle == c.Bundle })
+		}
 		due = append(due, c)
 	}
 	return due
@@ -184,6 +186,36 @@ func (w *window) account(damped []transition, truth transition) {
 		}
 	}
 	w.public.Allowed = append(w.public.Allowed, w.rig.judge.allowed(damped)...)
+}
+
+// changeRecord is the record of a change that is made now.
+func (r *Rig) changeRecord(event int, c state.Change) state.Record {
+	rec := state.Record{Kind: "change", Event: event}
+	switch c.Kind {
+	case state.SetMembers:
+		rec.Bundle, rec.Members = r.net.Topology.Bundles[c.Bundle].Name, c.Members
+	case state.SetKnob:
+		rec.Text = fmt.Sprintf("device %s: %s = %s", r.net.Topology.Devices[c.Device].Name, c.Knob, c.Value)
+	case state.SetDrain:
+		rec.Text = fmt.Sprintf("device %s: %v", r.net.Topology.Devices[c.Device].Name, c.Drain)
+	default:
+		rec.Bundle, rec.Text = r.net.Topology.Bundles[c.Bundle].Name, c.Kind.String()
+	}
+	return rec
+}
+
+// endsOf lists the devices at which a change is seen first.
+func (r *Rig) endsOf(c state.Change) []int {
+	switch c.Kind {
+	case state.SetKnob, state.SetDrain:
+		return []int{int(c.Device)}
+	case state.SetMembers:
+		if c.Members == r.members[c.Bundle] {
+			return nil
+		}
+	}
+	ends := r.net.Index.Ends[c.Bundle]
+	return ends[:]
 }
 
 // next is the time of whatever comes first: a change, a timer, or an event.

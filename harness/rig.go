@@ -11,7 +11,6 @@ import (
 	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/fib"
 	"github.com/bagrig/bagrig/harness/live"
-	"github.com/bagrig/bagrig/harness/oracle"
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/topologies"
 )
@@ -23,8 +22,9 @@ var ErrNoEffect = errors.New("no effect")
 type Options struct {
 	Topology *topologies.Topology
 	Damping  damping.Pipeline
-	Reduce   fib.Algorithm // empty = fib.Minimax
-	Checks   []state.Check // looked at from every quiet on
+	Settings []topologies.Settings // of the speakers, by device; nil = all topologies.DefaultSettings
+	Reduce   fib.Algorithm         // empty = fib.Minimax
+	Checks   []state.Check         // looked at from every quiet on
 	Observer state.Observer
 	Port     int           // see live.Options
 	Budget   time.Duration // see live.Options
@@ -63,11 +63,11 @@ func Start(ctx context.Context, opts Options) (_ *Rig, err error) {
 		opts: opts, members: fullMembers(opts.Topology),
 		net: &state.Network{Topology: opts.Topology, Index: opts.Topology.Index(), Damping: opts.Damping, Reduce: opts.Reduce},
 	}
-	if r.judge, err = newJudge(r.net); err != nil {
+	if r.judge, err = newJudge(r.net, opts.Settings); err != nil {
 		return nil, err
 	}
 	engine, err := live.New(live.Options{
-		Topology: opts.Topology, Damping: opts.Damping, Reduce: opts.Reduce,
+		Topology: opts.Topology, Damping: opts.Damping, Settings: opts.Settings, Reduce: opts.Reduce,
 		Port: opts.Port, Budget: opts.Budget, Progress: opts.Observer.Progress,
 	})
 	if err != nil {
@@ -174,8 +174,10 @@ func (r *Rig) reportNew(o state.Outcome, before int) {
 	}
 }
 
+// fullHealth tells whether everything is as it was before the first event:
+// bundles, settings and drain states, and no wire is held.
 func (r *Rig) fullHealth() bool {
-	return slices.Equal(r.members, fullMembers(r.net.Topology))
+	return slices.Equal(r.members, fullMembers(r.net.Topology)) && r.judge.asAtFirst() && len(r.snapshot.Held) == 0
 }
 
 func (r *Rig) record(rec state.Record) {
@@ -190,131 +192,3 @@ type silence struct{}
 
 func (silence) Progress(string, int, int) {}
 func (silence) Record(state.Record)       {}
-
-// judge keeps the graph's opinion of the network: what the speakers must hold,
-// and what would be true without damping. It runs the bundles' damping itself,
-// from the changes, so it does not ask the speakers.
-type judge struct {
-	net           *state.Network
-	bundles       []heardBundle
-	dampedOracle  *oracle.Oracle
-	trueOracle    *oracle.Oracle
-	damped, truth *oracle.State
-	recent        map[string]*oracle.State
-}
-
-type heardBundle struct {
-	policy damping.BundlePolicy
-	there  uint64 // bits/s
-	passed damping.Passed
-	next   time.Duration
-}
-
-// recentStates bounds the states kept, so that a flap is not worked out anew
-// each time.
-const recentStates = 8
-
-func newJudge(net *state.Network) (*judge, error) {
-	if !net.Damping.Memoryless() {
-		return nil, fmt.Errorf("damping %q: the graph can judge only told-value stages without memory", net.Damping.Name)
-	}
-	var level func(uint64) uint64
-	if grid := net.Damping.Quantizer(); grid != nil {
-		level = grid.Level
-	}
-	j := &judge{
-		net: net, recent: map[string]*oracle.State{},
-		dampedOracle: oracle.New(net.Topology, level), trueOracle: oracle.New(net.Topology, nil),
-	}
-	for _, b := range net.Topology.Bundles {
-		h := heardBundle{policy: net.Damping.NewBundle(), there: b.Capacity(b.Members)}
-		h.passed, h.next = h.policy.Step(0, h.there)
-		j.bundles = append(j.bundles, h)
-	}
-	j.damped, j.truth = j.dampedState(), j.trueState()
-	return j, errors.Join(j.damped.Err(), j.truth.Err())
-}
-
-func (j *judge) dampedState() *oracle.State {
-	return j.state("damped", j.dampedOracle, j.passed())
-}
-
-// passed is what the bundles' damping passes now.
-func (j *judge) passed() []oracle.Bundle {
-	list := make([]oracle.Bundle, len(j.bundles))
-	for i, b := range j.bundles {
-		list[i] = oracle.Bundle(b.passed)
-	}
-	return list
-}
-
-func (j *judge) trueState() *oracle.State {
-	list := make([]oracle.Bundle, len(j.bundles))
-	for i, b := range j.bundles {
-		list[i] = oracle.Bundle{Capacity: b.there}
-	}
-	return j.state("true", j.trueOracle, list)
-}
-
-func (j *judge) state(which string, o *oracle.Oracle, list []oracle.Bundle) *oracle.State {
-	key := fmt.Sprint(which, list)
-	if s, ok := j.recent[key]; ok {
-		return s
-	}
-	if len(j.recent) >= recentStates {
-		clear(j.recent)
-	}
-	s := o.State(list)
-	j.recent[key] = s
-	return s
-}
-
-// transition is one bundle's change of what it passes, and the states of the
-// graph before and after it. The true transition is that of all bundles.
-type transition struct {
-	from, to *oracle.State
-	bundle   int
-	was      damping.Passed
-}
-
-// change hears of changes at one moment. It returns the damped transitions in
-// the order of the bundles, and the true one.
-func (j *judge) change(now time.Duration, changes []state.Change) (damped []transition, truth transition, err error) {
-	truth.from = j.truth
-	for _, c := range changes {
-		j.bundles[c.Bundle].there = j.net.Topology.Bundles[c.Bundle].Capacity(c.Members)
-	}
-	for i := range j.bundles {
-		b := &j.bundles[i]
-		touched := slices.ContainsFunc(changes, func(c state.Change) bool { return int(c.Bundle) == i })
-		if !touched && b.next > now {
-			continue
-		}
-		var passed damping.Passed
-		passed, b.next = b.policy.Step(now, b.there)
-		if passed == b.passed {
-			continue
-		}
-		t := transition{from: j.damped, bundle: i, was: b.passed}
-		b.passed = passed
-		j.damped = j.dampedState()
-		t.to = j.damped
-		damped = append(damped, t)
-		err = errors.Join(err, j.damped.Err())
-	}
-	if len(changes) > 0 {
-		j.truth = j.trueState()
-		err = errors.Join(err, j.truth.Err())
-	}
-	truth.to = j.truth
-	return damped, truth, err
-}
-
-// next is the earliest timer of the bundles' damping.
-func (j *judge) next() time.Duration {
-	next := damping.Never
-	for _, b := range j.bundles {
-		next = min(next, b.next)
-	}
-	return next
-}

@@ -44,10 +44,7 @@ func Run(ctx context.Context, sc *Scenario, opts RunOptions) (*state.Result, err
 }
 
 func play(ctx context.Context, sc *Scenario, opts RunOptions, res *state.Result) (err error) {
-	rig, err := Start(ctx, Options{
-		Topology: sc.Topology, Damping: sc.Damping, Reduce: sc.Reduce, Checks: opts.Checks,
-		Observer: opts.Observer, Port: opts.Port, Budget: opts.Budget,
-	})
+	rig, err := Start(ctx, sc.rigOptions(opts))
 	if err != nil {
 		return err
 	}
@@ -58,6 +55,14 @@ func play(ctx context.Context, sc *Scenario, opts RunOptions, res *state.Result)
 	res.Rows, err = rig.Play(ctx, sc.Events...)
 	res.Virtual = rig.Now()
 	return err
+}
+
+// rigOptions is the network that the scenario describes.
+func (sc *Scenario) rigOptions(opts RunOptions) Options {
+	return Options{
+		Topology: sc.Topology, Damping: sc.Damping, Settings: sc.Settings, Reduce: sc.Reduce, Checks: opts.Checks,
+		Observer: opts.Observer, Port: opts.Port, Budget: opts.Budget,
+	}
 }
 
 func verdict(ctx context.Context, res *state.Result, err error) state.Verdict {

@@ -29,6 +29,7 @@ type Scenario struct {
 	Seed       uint64
 	Topology   *topologies.Topology
 	Damping    damping.Pipeline
+	Settings   []topologies.Settings // of the speakers, by device
 	Reduce     fib.Algorithm
 	Events     []state.Event
 	Thresholds Thresholds
@@ -87,7 +88,7 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := doc.Root().Map("name", "topology", "engine", "seed", "damping", "fib", "events", "thresholds")
+	m := doc.Root().Map("name", "topology", "engine", "seed", "damping", "speakers", "fib", "events", "thresholds")
 	sc := &Scenario{Source: data, Name: m.Get("name").Text(strings.TrimSuffix(filepath.Base(file), ".yaml"))}
 	sc.Engine = m.Get("engine").Enum("gobgp", "gobgp")
 	sc.Seed = uint64(m.Get("seed").Int(1, 1, 1<<62))
@@ -107,6 +108,7 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 	if sc.Damping, err = damping.Preset(name, sc.Topology.SmallestSpeed()); err != nil {
 		preset.Reject("%v", err)
 	}
+	sc.readSpeakers(m.Get("speakers"))
 	sc.readEvents(m.Get("events"))
 	if err := doc.Err(); err != nil {
 		return nil, err
@@ -144,6 +146,63 @@ func readTopology(n yamltree.Node, folder string) *topologies.Topology {
 		return nil
 	}
 	return t
+}
+
+// readSpeakers reads the knobs of all speakers, then those of roles, then those
+// of devices; what comes later wins.
+//
+//	speakers:
+//	  weights.missing: skip
+//	  roles: {bag: {advertise: aggregate-received}}
+//	  devices: {r1-bag1: {transitivity: both}}
+func (sc *Scenario) readSpeakers(n yamltree.Node) {
+	sc.Settings = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(sc.Topology.Devices))
+	var all []yamltree.Entry
+	groups := map[string]yamltree.Node{}
+	for _, e := range n.Entries() {
+		if e.Name == "roles" || e.Name == "devices" {
+			groups[e.Name] = e.Node
+		} else {
+			all = append(all, e)
+		}
+	}
+	sc.setKnobs(all, func(topologies.Device) bool { return true })
+	for _, e := range groups["roles"].Entries() {
+		if _, ok := topologies.ParseRole(e.Name); !ok {
+			e.Node.Reject("unknown role %q: want spine, edge, bag, hub or backbone", e.Name)
+			continue
+		}
+		sc.setKnobs(e.Node.Entries(), func(d topologies.Device) bool { return d.Role.String() == e.Name })
+	}
+	ix := sc.Topology.Index()
+	for _, e := range groups["devices"].Entries() {
+		if _, ok := ix.Device[e.Name]; !ok {
+			e.Node.Reject("device %q: not in the topology", e.Name)
+			continue
+		}
+		sc.setKnobs(e.Node.Entries(), func(d topologies.Device) bool { return d.Name == e.Name })
+	}
+	for _, s := range sc.Settings {
+		if err := s.Validate(); err != nil {
+			n.Reject("%v", err)
+			return
+		}
+	}
+}
+
+func (sc *Scenario) setKnobs(knobs []yamltree.Entry, chosen func(topologies.Device) bool) {
+	for _, k := range knobs {
+		value := k.Node.Scalar("")
+		for i, d := range sc.Topology.Devices {
+			if !chosen(d) {
+				continue
+			}
+			if err := sc.Settings[i].Set(k.Name, value); err != nil {
+				k.Node.Reject("%v", err)
+				break
+			}
+		}
+	}
 }
 
 func (sc *Scenario) readFIB(n yamltree.Node) {
@@ -200,7 +259,9 @@ func (sc *Scenario) readEvents(list yamltree.Node) {
 			continue
 		}
 		for _, c := range changes {
-			members[c.Change.Bundle] = c.Change.Members
+			if c.Change.Kind == state.SetMembers {
+				members[c.Change.Bundle] = c.Change.Members
+			}
 		}
 		sc.Events = append(sc.Events, e)
 	}

@@ -25,7 +25,7 @@ type Containment struct {
 // Tally is what the wires carried in all windows so far, in NLRI.
 type Tally struct {
 	Counted int // against the limit
-	Path    int // outside it: only the AS_PATH changed, as the graph's does
+	Path    int // outside it: only the AS_PATH or another attribute changed, as the graph's does
 	Cure    int // outside it: withdrawn and announced again by one speaker in one round
 	Dump    int // outside it: the first dump of a session that came up
 }
@@ -96,8 +96,8 @@ func compareFlows(a, b flow) int {
 
 // permit is what the graph lets a flow carry in a window.
 type permit struct {
-	told int  // NLRI
-	path bool // changes of the AS_PATH alone
+	told int // NLRI
+	path int // states in which the AS_PATH or another attribute alone changed
 }
 
 func allowance(list []state.SessionChange) map[flow]permit {
@@ -108,7 +108,9 @@ func allowance(list []state.SessionChange) map[flow]permit {
 		if s.Told && !s.Cut {
 			p.told++
 		}
-		p.path = p.path || s.Path
+		if s.Path {
+			p.path++
+		}
 		allowed[f] = p
 	}
 	return allowed
@@ -173,7 +175,7 @@ type counted struct {
 // judge follows one flow through a window.
 func (c *Containment) judge(m *state.Moment, f flow, log []state.NLRI, p permit, dumps []int) {
 	var against []counted
-	last := heardBefore(m, f)
+	last, others := heardBefore(m, f), p.path
 	for i := range log {
 		n := &log[i]
 		for len(dumps) > 0 && dumps[0] <= n.Round {
@@ -186,8 +188,11 @@ func (c *Containment) judge(m *state.Moment, f flow, log []state.NLRI, p permit,
 		case n.Withdraw && i+1 < len(log) && !log[i+1].Withdraw && log[i+1].Round == n.Round:
 			c.tally.Cure++
 			continue // what replaces it counts by what it changes against the value before
-		case p.path && last.present && now.present && last.sameValue(now) && last.path != now.path:
+		case p.path > 0 && last.present && now.present && last.sameValue(now) && last.path != now.path:
 			c.tally.Path++
+		case others > 0 && last.present && last == now: // another attribute, such as a community
+			c.tally.Path++
+			others--
 		default:
 			c.tally.Counted++
 			against = append(against, counted{last, now, n, last.sameValue(now)})

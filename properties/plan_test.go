@@ -100,7 +100,7 @@ func newMaker(t *topologies.Topology) *maker {
 func (m *maker) plans() gopter.Gen {
 	return func(p *gopter.GenParameters) *gopter.GenResult {
 		var events []state.Event
-		timed, at := p.Rng.Intn(2) == 0, time.Duration(0)
+		timed, at := p.Rng.Intn(2) == 0, 5*time.Second
 		add := func(e state.Event) {
 			if timed {
 				e.At = at

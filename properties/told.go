@@ -2,6 +2,7 @@ package properties
 
 import (
 	"github.com/bagrig/bagrig/harness/state"
+	"github.com/bagrig/bagrig/topologies"
 )
 
 // ToldWithinLaw is the rule "told within the pipeline's law": what a device
@@ -31,6 +32,11 @@ func (c *ToldWithinLaw) Look(m *state.Moment) {
 			switch {
 			case r.Told.Present && !r.Reachable():
 				c.violate(m, at(m.Network, d, p), "tells %s without a route", toldText(m.Network, r.Told))
+				continue
+			case m.Snapshot.Devices[d].Drain == topologies.Drained:
+				if r.Told.Present {
+					c.violate(m, at(m.Network, d, p), "tells %s although it is drained", toldText(m.Network, r.Told))
+				}
 				continue
 			case !r.Told.Present && r.Reachable() && final:
 				c.violate(m, at(m.Network, d, p), "tells nothing of its route")

@@ -8,11 +8,16 @@ import (
 
 	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/speakers/linkbw"
+	"github.com/bagrig/bagrig/topologies"
 )
 
 // Core is the state machine of one speaker. It is not safe for concurrent use.
 type Core struct {
 	cfg        Config
+	settings   topologies.Settings
+	rejected   []bool // by prefix: its class is not imported
+	drain      topologies.DrainState
+	forwardTo  time.Duration // when a drained device stops forwarding; Never unless it is drained and still forwards
 	sessions   []session
 	parallel   bool // two sessions lead to one neighbour
 	originates bool
@@ -63,6 +68,8 @@ func New(cfg Config) *Core {
 		candidates: make([]candidate, cfg.Prefixes*len(cfg.Sessions)),
 		prefixes:   make([]prefix, cfg.Prefixes),
 		dirty:      make([]bool, cfg.Prefixes),
+		rejected:   make([]bool, cfg.Prefixes),
+		forwardTo:  Never,
 		next:       Never,
 		set:        make([]int, 0, len(cfg.Sessions)),
 		hops:       make([]Hop, 0, len(cfg.Sessions)),
@@ -81,6 +88,14 @@ func New(cfg Config) *Core {
 	}
 	for i, o := range cfg.Origins {
 		c.prefixes[o.Prefix].origin = int32(i)
+	}
+	if c.cfg.Linger == 0 {
+		c.cfg.Linger = topologies.DefaultLinger
+	}
+	if cfg.Settings == nil {
+		c.configure(topologies.DefaultSettings())
+	} else {
+		c.configure(*cfg.Settings)
 	}
 	return c
 }
@@ -108,6 +123,7 @@ func (c *Core) Step(now time.Duration, inputs []Input, effects []Effect) ([]Effe
 	timers := c.next <= now
 	if timers {
 		c.bundleTimers()
+		c.drainTimer()
 	}
 	if timers || c.anyDirty {
 		for p := range c.prefixes {
@@ -121,11 +137,17 @@ func (c *Core) Step(now time.Duration, inputs []Input, effects []Effect) ([]Effe
 }
 
 func (c *Core) check(in Input) error {
-	if in.Kind < SessionUp || in.Kind > Originate {
-		return fmt.Errorf("%v: unknown kind of input", in.Kind)
-	}
-	if in.Kind == Originate {
+	switch in.Kind {
+	case SessionUp, SessionDown, Announce, Withdraw, Capacity:
+	case Originate, Drain:
 		return nil
+	case Configure:
+		if in.Settings == nil {
+			return fmt.Errorf("%v: no settings", in.Kind)
+		}
+		return in.Settings.Validate()
+	default:
+		return fmt.Errorf("%v: unknown kind of input", in.Kind)
 	}
 	if _, ok := c.sessionOf(in.Bundle); !ok {
 		return fmt.Errorf("%v: bundle %d: not one of this speaker's %d", in.Kind, in.Bundle, len(c.sessions))
@@ -141,15 +163,17 @@ func (c *Core) sessionOf(bundle int32) (int, bool) {
 }
 
 func (c *Core) apply(in *Input) {
-	if in.Kind == Originate {
+	s, _ := c.sessionOf(in.Bundle)
+	switch in.Kind {
+	case Originate:
 		c.originates = true
 		for _, o := range c.cfg.Origins {
 			c.mark(int(o.Prefix))
 		}
-		return
-	}
-	s, _ := c.sessionOf(in.Bundle)
-	switch in.Kind {
+	case Configure:
+		c.configure(*in.Settings)
+	case Drain:
+		c.setDrain(in.Drain)
 	case SessionUp:
 		c.sessions[s].up = true
 	case SessionDown:
@@ -173,7 +197,10 @@ func (c *Core) apply(in *Input) {
 // nothing, and strips a value that may not be used (a NaN would even differ
 // from itself).
 func (r Route) normal() Route {
-	if r.LocalPref == 0 {
+	switch {
+	case r.warm():
+		r.LocalPref = 0 // RFC 8326 S4.2
+	case r.LocalPref == 0:
 		r.LocalPref = DefaultLocalPref
 	}
 	if !r.Valued || !(linkbw.Community{Value: r.Value}).Valid() {
@@ -199,7 +226,14 @@ func (c *Core) setCandidate(p, s int, to candidate) {
 
 func (a candidate) equal(b candidate) bool {
 	return a.present == b.present && a.route.Valued == b.route.Valued && a.route.Value == b.route.Value &&
-		a.route.LocalPref == b.route.LocalPref && a.route.Origin == b.route.Origin && slices.Equal(a.route.Path, b.route.Path)
+		a.route.LocalPref == b.route.LocalPref && a.route.Origin == b.route.Origin && slices.Equal(a.route.Path, b.route.Path) &&
+		slices.Equal(a.route.Tags, b.route.Tags)
+}
+
+func (c *Core) markAll() {
+	for p := range c.dirty {
+		c.mark(p)
+	}
 }
 
 func (c *Core) mark(p int) {
@@ -214,6 +248,9 @@ func (c *Core) stepBundle(s int) {
 	state.next = next
 	if passed == state.passed {
 		return
+	}
+	if c.settings.Divide == topologies.DivideEqual && (passed.Capacity == 0) != (state.passed.Capacity == 0) {
+		c.markAll() // the number of neighbours that may hear is another one
 	}
 	state.passed = passed
 	for p := range c.prefixes {
@@ -233,7 +270,7 @@ func (c *Core) bundleTimers() {
 
 func (c *Core) settleTimers() {
 	c.anyDirty = false
-	c.next = Never
+	c.next = c.forwardTo
 	for s := range c.sessions {
 		c.next = min(c.next, c.sessions[s].next)
 	}
@@ -250,14 +287,17 @@ func (c *Core) decide(p int32, effects []Effect) []Effect {
 	c.dirty[p] = false
 	pre := &c.prefixes[p]
 	set, best, local := c.selectSet(p)
-	hops, in := c.weigh(p, set)
-	told := Told{}
-	switch {
-	case local:
-		in = damping.Value{Reach: damping.Valued, Bits: c.cfg.Origins[pre.origin].Bandwidth}
-	case best >= 0:
-		told.Path = c.row(p)[best].route.Path
+	hops := c.weigh(p, set)
+	told := Told{Warm: c.drain == topologies.Warm}
+	if best >= 0 {
+		route := &c.row(p)[best].route
+		told.Path = route.Path
 		told.Down = c.cfg.Sessions[best].NeighborRole >= c.cfg.Role
+		told.Warm = told.Warm || route.warm() // the best is warm only where the whole set is
+	}
+	in := damping.Value{Reach: damping.Gone}
+	if local || best >= 0 {
+		in = c.value(p, set, best, told)
 	}
 	pre.local = local
 
@@ -267,12 +307,21 @@ func (c *Core) decide(p int32, effects []Effect) []Effect {
 		pre.in = in
 		pre.out, pre.next = pre.policy.Step(c.now, in)
 	}
+	if c.drain == topologies.Drained {
+		if c.forwardTo == Never {
+			hops = nil
+		}
+		return c.emit(p, hops, Told{}, effects)
+	}
 	if in.Reach == damping.Gone || pre.out.Reach == damping.Gone {
 		return c.emit(p, hops, Told{}, effects)
 	}
 	told.Present = true
 	if pre.out.Reach == damping.Valued {
 		told.Valued, told.Value = true, linkbw.FromBits(pre.out.Bits)
+		if c.settings.Transitivity != topologies.NonTransitive {
+			told.Form = c.settings.Transitivity
+		}
 	}
 	return c.emit(p, hops, told, effects)
 }

@@ -509,7 +509,7 @@ func TestConfigOfATopology(t *testing.T) {
 	pipeline := held(time.Second)
 	got := speakers.ConfigOf(top, top.Index(), 1, pipeline)
 	same(t, "config", got, speakers.Config{
-		ASN: 2, Role: topologies.Edge, Prefixes: 3, Damping: pipeline,
+		ASN: 2, Role: topologies.Edge, Prefixes: 3, Classes: []string{"spine", "fabric", "region"}, Damping: pipeline,
 		Sessions: []speakers.Session{
 			{Bundle: 0, Neighbor: 0, NeighborASN: 1, NeighborRole: topologies.Spine, Capacity: 2 * unit},
 			{Bundle: 1, Neighbor: 2, NeighborASN: 3, NeighborRole: topologies.Bag, Capacity: 3 * unit},

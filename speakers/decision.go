@@ -17,10 +17,10 @@ import "slices"
 func (c *Core) selectSet(p int32) (set []int, best int, local bool) {
 	row := c.row(p)
 	local = c.originates && c.prefixes[p].origin >= 0
-	trial := !local && !c.anySettled(row)
+	trial := !local && !c.anySettled(p, row)
 	set, best = c.set[:0], -1
 	for s := range row {
-		if !c.usable(row, s) || c.sessions[s].passed.Trial && !trial {
+		if !c.usable(p, row, s) || c.sessions[s].passed.Trial && !trial {
 			continue
 		}
 		switch {
@@ -41,18 +41,29 @@ func (c *Core) selectSet(p int32) (set []int, best int, local bool) {
 
 // anySettled tells whether some usable candidate is over a bundle that is not
 // on trial.
-func (c *Core) anySettled(row []candidate) bool {
+func (c *Core) anySettled(p int32, row []candidate) bool {
 	for s := range row {
-		if c.usable(row, s) && !c.sessions[s].passed.Trial {
+		if c.usable(p, row, s) && !c.sessions[s].passed.Trial {
 			return true
 		}
 	}
 	return false
 }
 
-// usable drops candidates with the own ASN and candidates from down bundles.
-func (c *Core) usable(row []candidate, s int) bool {
-	return row[s].present && c.sessions[s].passed.Capacity > 0 && !slices.Contains(row[s].route.Path, c.cfg.ASN)
+// usable drops candidates from down bundles, with the own ASN, and those that
+// import policy rejects.
+func (c *Core) usable(p int32, row []candidate, s int) bool {
+	return row[s].present && c.sessions[s].passed.Capacity > 0 && !slices.Contains(row[s].route.Path, c.cfg.ASN) &&
+		!c.rejected[p] && !c.rejectsTags(row[s].route.Tags)
+}
+
+func (c *Core) rejectsTags(tags []uint32) bool {
+	for _, t := range c.settings.RejectTagged {
+		if slices.Contains(tags, t) {
+			return true
+		}
+	}
+	return false
 }
 
 // worse tells whether a loses against b.

@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/topologies"
@@ -28,8 +29,11 @@ type Config struct {
 	Role     topologies.Role
 	Sessions []Session // ascending by Bundle
 	Prefixes int       // number of prefixes that exist anywhere
+	Classes  []string  // by prefix; empty = none has a class
 	Origins  []Origin  // ascending by Prefix, each below Prefixes
 	Damping  damping.Pipeline
+	Settings *topologies.Settings // nil = topologies.DefaultSettings
+	Linger   time.Duration        // how long a drained device still forwards; 0 = topologies.DefaultLinger
 }
 
 // Session is one eBGP session, over one bundle.
@@ -63,6 +67,7 @@ func ConfigOf(t *topologies.Topology, ix *topologies.Index, device int, pipeline
 		})
 	}
 	for i, p := range t.Prefixes {
+		cfg.Classes = append(cfg.Classes, p.Class)
 		if slices.Contains(p.Origins, d.Name) {
 			cfg.Origins = append(cfg.Origins, Origin{Prefix: int32(i), Bandwidth: cmp.Or(p.Bandwidth, ix.Full[device])})
 		}
@@ -81,9 +86,11 @@ const (
 	Withdraw                         // Prefix was withdrawn
 	Capacity                         // the bundle's capacity is now Capacity
 	Originate                        // the device starts to originate all its prefixes
+	Configure                        // the device's settings are now Settings
+	Drain                            // the device's drain state is now Drain
 )
 
-var inputNames = [...]string{SessionUp: "session up", SessionDown: "session down", Announce: "announce", Withdraw: "withdraw", Capacity: "capacity", Originate: "originate"}
+var inputNames = [...]string{SessionUp: "session up", SessionDown: "session down", Announce: "announce", Withdraw: "withdraw", Capacity: "capacity", Originate: "originate", Configure: "configure", Drain: "drain"}
 
 func (k InputKind) String() string {
 	if int(k) < len(inputNames) && inputNames[k] != "" {
@@ -97,10 +104,12 @@ func (k InputKind) String() string {
 // generation brought.
 type Input struct {
 	Kind     InputKind
-	Bundle   int32  // the session; all kinds but Originate
-	Prefix   int32  // Announce, Withdraw
-	Route    Route  // Announce
-	Capacity uint64 // Capacity: bits/s, 0 = down
+	Bundle   int32                 // the session; the kinds from SessionUp to Capacity
+	Prefix   int32                 // Announce, Withdraw
+	Route    Route                 // Announce
+	Capacity uint64                // Capacity: bits/s, 0 = down
+	Settings *topologies.Settings  // Configure; not written to later
+	Drain    topologies.DrainState // Drain
 }
 
 // Route is a route as a neighbour told it. The core keeps Path and never
@@ -111,6 +120,7 @@ type Route struct {
 	Origin    uint8    // 0 IGP, 1 EGP, 2 incomplete
 	Valued    bool     // holds at least one valid link bandwidth
 	Value     float32  // the lowest valid one, bytes/s
+	Tags      []uint32 // standard communities
 }
 
 // Hop is a next hop with its share of the traffic.
@@ -126,6 +136,8 @@ type Told struct {
 	Value   float32  // bytes/s
 	Path    []uint32 // AS_PATH before the own ASN is prepended; empty at an origin
 	Down    bool     // learned from above or from the same tier: told only down
+	Warm    bool     // told with the graceful-shutdown community
+	Form    string   // which communities carry Value: topologies.Transitive or BothTransitive; empty = NonTransitive
 }
 
 // EffectKind says what an Effect asks for.

@@ -4,44 +4,76 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/speakers/linkbw"
+	"github.com/bagrig/bagrig/topologies"
 )
 
-// weigh gives the shares of a multipath set and its bottleneck value: the sum
-// over the neighbours of min(capacity of the bundles to it, value received
-// from it). A member without a valid value makes the set equal and leaves it
-// without a value (RFC 10005 S4). A zero takes no share and adds nothing; when
-// all are zero the shares are equal and the value is 0. The hops are valid
-// until the next call.
-func (c *Core) weigh(p int32, set []int) ([]Hop, damping.Value) {
+// weigh gives the shares of a multipath set: per neighbour the smaller of the
+// capacity of the bundles to it and the value received from it, or the value
+// received alone, split over the bundles in proportion to their capacities.
+// Values that are missing or zero count as the settings say; where all shares
+// would be 0 they are equal. The hops are valid until the next call.
+func (c *Core) weigh(p int32, set []int) []Hop {
 	if len(set) == 0 {
-		return nil, damping.Value{Reach: damping.Gone}
+		return nil
 	}
 	row, hops := c.row(p), c.hops[:len(set)]
 	for i, s := range set {
-		hops[i].Bundle = c.cfg.Sessions[s].Bundle
+		hops[i] = Hop{Bundle: c.cfg.Sessions[s].Bundle}
 	}
-	for _, s := range set {
-		if !row[s].route.Valued {
-			equalShares(hops)
-			return hops, damping.Value{Reach: damping.Unvalued}
-		}
+	if c.wantsEqual(row, set) {
+		equalShares(hops)
+		return hops
 	}
-	bottleneck := uint64(0)
+	some := false
 	for i, s := range set {
 		switch {
 		case !c.parallel:
-			hops[i].Share = min(c.sessions[s].passed.Capacity, linkbw.ToBits(row[s].route.Value))
-			bottleneck = saturatingAdd(bottleneck, hops[i].Share)
+			hops[i].Share = c.share(c.sessions[s].passed.Capacity, c.received(&row[s].route))
 		case c.leadsPair(set, i):
-			bottleneck = saturatingAdd(bottleneck, c.splitPair(row, set[i:], hops[i:]))
+			capacity, received := c.pair(row, set[i:])
+			c.split(set[i:], hops[i:], c.share(capacity, received), capacity)
 		}
+		some = some || hops[i].Share > 0
 	}
-	if bottleneck == 0 {
+	if !some {
 		equalShares(hops)
 	}
-	return hops, damping.Value{Reach: damping.Valued, Bits: bottleneck}
+	return hops
+}
+
+// wantsEqual tells whether a value that is missing or zero makes the set equal.
+func (c *Core) wantsEqual(row []candidate, set []int) bool {
+	for _, s := range set {
+		r := &row[s].route
+		if !r.Valued && c.settings.WeightMissing == topologies.MissingECMP ||
+			r.Valued && r.Value == 0 && c.settings.WeightZero == topologies.ZeroECMP {
+			return true
+		}
+	}
+	return false
+}
+
+// share is what a neighbour gets by its capacity and its received value.
+func (c *Core) share(capacity, received uint64) uint64 {
+	if received == noLimit || c.settings.WeightSource == topologies.SourceBottleneck {
+		return min(capacity, received)
+	}
+	return received
+}
+
+// noLimit is the received value of a member that counts as its bundle.
+const noLimit = math.MaxUint64
+
+// received is a route's value in bits/s, missing ones as the settings say.
+func (c *Core) received(r *Route) uint64 {
+	switch {
+	case r.Valued:
+		return linkbw.ToBits(r.Value)
+	case c.settings.WeightMissing == topologies.MissingDefault:
+		return noLimit
+	}
+	return 0
 }
 
 func equalShares(hops []Hop) {
@@ -61,26 +93,41 @@ func (c *Core) leadsPair(set []int, i int) bool {
 	return true
 }
 
-// splitPair works out the value of all bundles to the neighbour of set[0]
-// together, and splits it over them in proportion to their capacities. The
-// units that rounding leaves go one each to the first bundles, so the shares
-// add up exactly.
-func (c *Core) splitPair(row []candidate, set []int, hops []Hop) uint64 {
-	neighbor := c.cfg.Sessions[set[0]].Neighbor
-	capacity, received := uint64(0), uint64(math.MaxUint64)
+// pair gives the capacity of all bundles to the neighbour of set[0] together,
+// and the lowest value received over them.
+func (c *Core) pair(row []candidate, set []int) (capacity, received uint64) {
+	valued := false
 	for _, s := range set {
-		if c.cfg.Sessions[s].Neighbor == neighbor {
-			capacity = saturatingAdd(capacity, c.sessions[s].passed.Capacity)
-			received = min(received, linkbw.ToBits(row[s].route.Value))
+		if c.cfg.Sessions[s].Neighbor != c.cfg.Sessions[set[0]].Neighbor {
+			continue
+		}
+		capacity = saturatingAdd(capacity, c.sessions[s].passed.Capacity)
+		switch r := &row[s].route; {
+		case !r.Valued && !valued:
+			received = c.received(r)
+		case r.Valued && !valued:
+			received, valued = c.received(r), true
+		case r.Valued:
+			received = min(received, c.received(r))
 		}
 	}
-	value := min(capacity, received)
-	left := value
+	return capacity, received
+}
+
+// split divides a neighbour's share over the bundles to it in proportion to
+// their capacities. The units that rounding leaves go one each to the first
+// bundles, so the shares add up exactly.
+func (c *Core) split(set []int, hops []Hop, share, capacity uint64) {
+	neighbor := c.cfg.Sessions[set[0]].Neighbor
+	left := share
 	for i, s := range set {
 		if c.cfg.Sessions[s].Neighbor == neighbor {
-			hi, lo := bits.Mul64(value, c.sessions[s].passed.Capacity)
-			share, _ := bits.Div64(hi, lo, capacity)
-			hops[i].Share = min(share, left) // less than share only where capacity is saturated
+			hi, lo := bits.Mul64(share, c.sessions[s].passed.Capacity)
+			part := share
+			if hi < capacity {
+				part, _ = bits.Div64(hi, lo, capacity)
+			}
+			hops[i].Share = min(part, left) // less only where capacity is saturated
 			left -= hops[i].Share
 		}
 	}
@@ -90,7 +137,6 @@ func (c *Core) splitPair(row []candidate, set []int, hops []Hop) uint64 {
 			left--
 		}
 	}
-	return value
 }
 
 // saturatingAdd is a + b, or the maximum of uint64 where that does not fit.

@@ -87,7 +87,7 @@ func readShape(m yamltree.Map) *Topology {
 		Kind:    need("kind").Text(""),
 		Speed:   need("speed").Capacity(0),
 	}
-	optional("asn").Enum("", PerGroup.String())
+	s.ASN, _ = ParseASNPlan(optional("asn").Enum(PerGroup.String(), asnPlans[:]...))
 
 	links := g.Need("bundles").Map("spine-edge", "edge-bag", "bag-bag")
 	s.SpineEdge = readLink("spine-edge", links.Need("spine-edge"), fields)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 
 	"github.com/bagrig/bagrig/topologies/yamltree"
 )
@@ -17,14 +19,19 @@ type Link struct {
 // ASNPlan says which devices share an ASN.
 type ASNPlan uint8
 
-// PerGroup gives one ASN to all edges of a fabric, one to all bags of a region
-// and each spine its own, since a spine originates a prefix of its own and
-// would drop the routes of a namesake as looped.
-const PerGroup ASNPlan = 0
+// The ASN plans. A device that originates a prefix of its own has its own ASN
+// in all of them, so the generated spines do.
+const (
+	PerGroup ASNPlan = iota // one to all edges of a fabric, one to all bags of a region
+	PerPlane                // one per fabric and plane to edges, one per region and plane to bags
+	Unique                  // one to every device
+)
+
+var asnPlans = [...]string{PerGroup: "per-group", PerPlane: "per-plane", Unique: "unique"}
 
 func (p ASNPlan) String() string {
-	if p == PerGroup {
-		return "per-group"
+	if int(p) < len(asnPlans) {
+		return asnPlans[p]
 	}
 	return fmt.Sprintf("ASNPlan(%d)", uint8(p))
 }
@@ -107,7 +114,7 @@ func (g *generator) region(r int) {
 	for p := 1; p <= g.Planes; p++ {
 		g.t.Devices = append(g.t.Devices, Device{
 			Name: bagName(r, p), Role: Bag, Region: name, Plane: p,
-			ASN: groupASN(r, 0), ASIC: deepBufferASIC, Units: g.BagUnits,
+			ASN: g.asn(r, 0), ASIC: deepBufferASIC, Units: g.BagUnits,
 		})
 	}
 	var spines []string
@@ -122,7 +129,7 @@ func (g *generator) fabric(r, f int) []string {
 	d := Device{Region: fmt.Sprintf("r%d", r), Fabric: fmt.Sprintf("r%d-f%d", r, f), Kind: g.Kind}
 	for p := 1; p <= g.Planes; p++ {
 		d.Name, d.Role, d.Plane = edgeName(r, f, p), Edge, p
-		d.ASN, d.ASIC, d.Units = groupASN(r, f), deepBufferASIC, g.EdgeUnits
+		d.ASN, d.ASIC, d.Units = g.asn(r, f), deepBufferASIC, g.EdgeUnits
 		g.t.Devices = append(g.t.Devices, d)
 	}
 	var spines []string
@@ -166,6 +173,25 @@ func block(region, slot, bits int) netip.Prefix {
 // 101 to 356 the spines. 4200000000 itself is free for hubs.
 const asnBase, asnRegion, asnSpines = 4_200_000_000, 1000, 101
 
+// ParseASNPlan reads a plan's name as String prints it.
+func ParseASNPlan(s string) (ASNPlan, bool) {
+	i := slices.Index(asnPlans[:], s)
+	return ASNPlan(max(i, 0)), i >= 0
+}
+
+// asnUnique is where the ASNs of devices begin that share theirs with none.
+const asnUnique = 4_220_000_000
+
+// asn is the ASN of the next bag (fabric 0) or edge. There is one edge per
+// fabric and plane and one bag per region and plane, so the two other plans
+// come to the same here.
+func (g *generator) asn(region, fabric int) uint32 {
+	if g.ASN == PerGroup {
+		return groupASN(region, fabric)
+	}
+	return uint32(asnUnique + len(g.t.Devices))
+}
+
 func groupASN(region, fabric int) uint32 { return uint32(asnBase + region*asnRegion + fabric) }
 
 func spineASN(region, fabric, spine int) uint32 {
@@ -200,8 +226,8 @@ func (s Shape) check(report func(field, value, want string)) {
 	if !knownKind(s.Kind) {
 		report("kind", fmt.Sprintf("%q", s.Kind), wantKind)
 	}
-	if s.ASN != PerGroup {
-		report("asn", s.ASN.String(), `want "per-group"`)
+	if int(s.ASN) >= len(asnPlans) {
+		report("asn", s.ASN.String(), "want "+strings.Join(asnPlans[:], ", "))
 	}
 	num("units.spine", s.SpineUnits, 1, maxUnits, "")
 	num("units.edge", s.EdgeUnits, 1, maxUnits, "")

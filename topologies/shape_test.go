@@ -264,7 +264,7 @@ func TestShapesThatDoNotFitAreRefused(t *testing.T) {
 		{"too many spines", func(s *Shape) { s.Spines = 17 }, `topology "small": spines 17: want 1 to 16 (a /20 holds 2^(24-20) = 16 /24s)`},
 		{"spread beyond the planes", func(s *Shape) { s.Spread = 3 }, `topology "small": spread 3: want 0 to 2 (at most the planes)`},
 		{"unknown kind", func(s *Shape) { s.Kind = "xsf" }, `topology "small": kind "xsf": want one of "dsf", "nsf", "fpf"`},
-		{"unknown plan", func(s *Shape) { s.ASN = 7 }, `topology "small": asn ASNPlan(7): want "per-group"`},
+		{"unknown plan", func(s *Shape) { s.ASN = 7 }, `topology "small": asn ASNPlan(7): want per-group, per-plane, unique`},
 		{"unreachable speed", func(s *Shape) { s.Speed = 300e9 }, `topology "small": speed 300G: ` + wantSpeed},
 		{"no members", func(s *Shape) { s.EdgeBag.Members = 0 }, `topology "small": bundles.edge-bag.members 0: want 1 to 4096`},
 		{"negative length", func(s *Shape) { s.BagBag.Length = -1 }, `topology "small": bundles.bag-bag.length -1: want 0 to 5000000 metres`},
@@ -296,5 +296,29 @@ func TestOneRegionNeedsNoBagBagLink(t *testing.T) {
 	s.Regions, s.BagBag = 1, Link{}
 	if err := Validate(generate(t, s)); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestPlansGiveTheASNsThatTheySay(t *testing.T) {
+	s := Shape{
+		Name: "small", Regions: 2, Planes: 2, Fabrics: 2, Spines: 2, Kind: "dsf", Speed: 800e9,
+		SpineEdge: Link{Members: 1}, EdgeBag: Link{Members: 1}, BagBag: Link{Members: 1}, SpineUnits: 1, EdgeUnits: 1, BagUnits: 1,
+	}
+	for plan, want := range map[ASNPlan]int{PerGroup: 2 + 4 + 8, PerPlane: 4 + 8 + 8, Unique: 4 + 8 + 8} {
+		s.ASN = plan
+		topology, err := Generate(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asns := map[uint32]bool{}
+		for _, d := range topology.Devices {
+			asns[d.ASN] = true
+		}
+		if len(asns) != want {
+			t.Errorf("%v: %d ASNs, want %d", plan, len(asns), want)
+		}
+		if got, ok := ParseASNPlan(plan.String()); !ok || got != plan {
+			t.Errorf("%v: parsed as %v, %v", plan, got, ok)
+		}
 	}
 }

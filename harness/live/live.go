@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,8 +32,9 @@ import (
 type Options struct {
 	Topology *topologies.Topology
 	Damping  damping.Pipeline
-	Reduce   fib.Algorithm // empty = fib.Minimax
-	Port     int           // 0 = DefaultPort
+	Settings []topologies.Settings // by device; nil = all topologies.DefaultSettings
+	Reduce   fib.Algorithm         // empty = fib.Minimax
+	Port     int                   // 0 = DefaultPort
 	// Budget is how long nothing may happen before the engine gives up; 0 = 60 s.
 	Budget time.Duration
 	// Progress hears how far a long step is, from the engine's goroutine.
@@ -68,6 +70,9 @@ type Engine struct {
 	tables   []*fib.Table
 	wires    []*wire.Wire // by bundle; nil while down
 	members  []int        // by bundle
+	settings []topologies.Settings
+	drains   []topologies.DrainState
+	holds    map[holding]bool
 	past     state.Counters
 	pastLog  []state.NLRI
 	now      time.Duration
@@ -126,6 +131,11 @@ func New(opts Options) (_ *Engine, err error) {
 	for _, b := range t.Bundles {
 		e.members = append(e.members, b.Members)
 	}
+	e.holds = map[holding]bool{}
+	e.drains = make([]topologies.DrainState, len(t.Devices))
+	if e.settings = slices.Clone(opts.Settings); e.settings == nil {
+		e.settings = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(t.Devices))
+	}
 	for _, d := range t.Devices {
 		profile, err := fib.Lookup(d.ASIC)
 		if err != nil {
@@ -161,6 +171,7 @@ func (e *Engine) startSpeakers(ctx context.Context) error {
 		}
 		e.progress("start", i, len(e.topology.Devices))
 		cfg := speakers.ConfigOf(e.topology, e.index, i, e.opts.Damping)
+		cfg.Settings = &e.settings[i]
 		core := speakers.New(cfg)
 		s, err := gobgp.Start(ctx, gobgp.Options{
 			Name: d.Name, RouterID: e.plan.device[i], Port: e.opts.Port, Listen: e.plan.listen[i],

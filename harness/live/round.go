@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/bagrig/bagrig/fib"
 	"github.com/bagrig/bagrig/harness/state"
@@ -55,7 +56,7 @@ func (e *Engine) round(ctx context.Context) (stepped bool, err error) {
 			return context.Cause(ctx)
 		}
 		if due[d] {
-			told[d], err = e.speakers[d].Step(ctx, e.now, inputs[d], func(p int32, hops []speakers.Hop) error { return e.program(d, p, hops) })
+			told[d], err = e.step(ctx, d, inputs[d])
 		}
 		return err
 	})
@@ -63,6 +64,23 @@ func (e *Engine) round(ctx context.Context) (stepped bool, err error) {
 		return true, err
 	}
 	return true, e.fence(ctx, func(d int) bool { return told[d] })
+}
+
+// step gives a speaker its input: all of it at once, or each by itself where
+// the speaker does not batch.
+func (e *Engine) step(ctx context.Context, d int, in gobgp.Frozen) (told bool, err error) {
+	program := func(p int32, hops []speakers.Hop) error { return e.program(d, p, hops) }
+	if e.settings[d].RIBBatch > 0 || len(in) == 0 {
+		return e.speakers[d].Step(ctx, e.now, in, program)
+	}
+	for i := range in {
+		t, err := e.speakers[d].Step(ctx, e.now, in[i:i+1], program)
+		told = told || t
+		if err != nil {
+			return told, err
+		}
+	}
+	return told, nil
 }
 
 func (e *Engine) program(device int, prefix int32, hops []speakers.Hop) error {
@@ -92,6 +110,10 @@ func (e *Engine) Snapshot() *state.Snapshot {
 			Members: e.members[b], Capacity: a.Passed.Capacity, Trial: a.Passed.Trial, Up: a.Up && z.Up,
 		}
 	}
+	for h := range e.holds {
+		s.Held = append(s.Held, state.Direction{Bundle: h.bundle, FromB: h.fromB})
+	}
+	slices.SortFunc(s.Held, func(a, b state.Direction) int { return number(a) - number(b) })
 	_ = parallel(len(s.Devices), func(d int) error {
 		s.Devices[d] = e.device(d)
 		return nil
@@ -100,7 +122,7 @@ func (e *Engine) Snapshot() *state.Snapshot {
 }
 
 func (e *Engine) device(d int) state.Device {
-	dev := state.Device{Routes: make([]state.Route, len(e.topology.Prefixes)), FIB: e.tables[d].Audit()}
+	dev := state.Device{Drain: e.drains[d], Routes: make([]state.Route, len(e.topology.Prefixes)), FIB: e.tables[d].Audit()}
 	var found []speakers.Candidate
 	for p := range dev.Routes {
 		decision := e.cores[d].Decision(int32(p))

@@ -18,23 +18,25 @@ import (
 func (e *Engine) Apply(ctx context.Context, changes []state.Change) error {
 	var up, down []int32
 	for _, c := range changes {
-		b := e.topology.Bundles[c.Bundle]
-		if c.Members < 0 || c.Members > b.Members {
-			return fmt.Errorf("bundle %q: members %d: want 0 to %d", b.Name, c.Members, b.Members)
-		}
-		was := e.members[c.Bundle]
-		if was == c.Members {
-			continue
-		}
-		e.members[c.Bundle] = c.Members
-		switch {
-		case was == 0:
+		var err error
+		switch c.Kind {
+		case state.SetMembers:
+			err = e.setMembers(c, &up, &down)
+		case state.SetKnob:
+			err = e.setKnob(c)
+		case state.SetDrain:
+			e.drains[c.Device] = c.Drain
+			e.speakers[c.Device].Input(speakers.Input{Kind: speakers.Drain, Drain: c.Drain})
+		case state.Reset:
+			if e.wires[c.Bundle] != nil {
+				down = append(down, c.Bundle)
+			}
 			up = append(up, c.Bundle)
-		case c.Members == 0:
-			down = append(down, c.Bundle)
+		case state.Hold, state.Release:
+			err = e.holdWire(c)
 		}
-		for _, d := range e.index.Ends[c.Bundle] {
-			e.speakers[d].Input(speakers.Input{Kind: speakers.Capacity, Bundle: c.Bundle, Capacity: b.Capacity(c.Members)})
+		if err != nil {
+			return err
 		}
 	}
 	if err := e.cut(ctx, down); err != nil {
@@ -43,12 +45,71 @@ func (e *Engine) Apply(ctx context.Context, changes []state.Change) error {
 	return e.open(ctx, up)
 }
 
+func (e *Engine) setMembers(c state.Change, up, down *[]int32) error {
+	b := e.topology.Bundles[c.Bundle]
+	if c.Members < 0 || c.Members > b.Members {
+		return fmt.Errorf("bundle %q: members %d: want 0 to %d", b.Name, c.Members, b.Members)
+	}
+	was := e.members[c.Bundle]
+	if was == c.Members {
+		return nil
+	}
+	e.members[c.Bundle] = c.Members
+	switch {
+	case was == 0:
+		*up = append(*up, c.Bundle)
+	case c.Members == 0 && e.wires[c.Bundle] != nil: // nil: its session has ended before
+		*down = append(*down, c.Bundle)
+	}
+	for _, d := range e.index.Ends[c.Bundle] {
+		e.speakers[d].Input(speakers.Input{Kind: speakers.Capacity, Bundle: c.Bundle, Capacity: b.Capacity(c.Members)})
+	}
+	return nil
+}
+
+func (e *Engine) setKnob(c state.Change) error {
+	s := e.settings[c.Device]
+	err := s.Set(c.Knob, c.Value)
+	if err == nil {
+		err = s.Validate()
+	}
+	if err != nil {
+		return fmt.Errorf("device %q: %w", e.topology.Devices[c.Device].Name, err)
+	}
+	e.settings[c.Device] = s
+	e.speakers[c.Device].Input(speakers.Input{Kind: speakers.Configure, Settings: &s})
+	return nil
+}
+
+// holding names a direction whose UPDATEs wait.
+type holding struct {
+	bundle int32
+	fromB  bool
+}
+
+func (e *Engine) holdWire(c state.Change) error {
+	w := e.wires[c.Bundle]
+	if w == nil {
+		return fmt.Errorf("bundle %q: its session is down and cannot be held", e.topology.Bundles[c.Bundle].Name)
+	}
+	h := holding{c.Bundle, c.FromB}
+	if c.Kind == state.Hold {
+		e.holds[h] = true
+		w.Hold(c.FromB)
+		return nil
+	}
+	delete(e.holds, h)
+	return w.Release(c.FromB)
+}
+
 // cut ends sessions: the wires close, both ends notice, and both forget the
 // neighbour, because a fallen session would wait 5 s before it comes back.
 func (e *Engine) cut(ctx context.Context, bundles []int32) error {
 	for _, b := range bundles {
 		w := e.wires[b]
 		e.wires[b] = nil
+		delete(e.holds, holding{b, false})
+		delete(e.holds, holding{b, true})
 		if err := w.Cut(); err != nil {
 			return fmt.Errorf("bundle %q: %w", e.topology.Bundles[b].Name, err)
 		}

@@ -10,10 +10,10 @@ import (
 // Change says in what one device's route to one prefix differs between two states.
 type Change struct {
 	Device, Prefix int
-	Bottleneck     bool // bottleneck value, or whether there is a route at all
+	Bottleneck     bool // bottleneck value, or whether there is one or a route at all
 	Weights        bool // multipath set or a share in it
-	Told           bool // told value, or whether anything is told
-	Path           bool // told in both states, with another AS path or scope
+	Told           bool // told value, or whether one or anything at all is told
+	Path           bool // told in both states, with another AS path, scope, drain mark or form of the value
 }
 
 // SessionChange says in what one directed session is told something else of
@@ -21,9 +21,9 @@ type Change struct {
 type SessionChange struct {
 	Dir    state.Direction
 	Prefix int
-	Told   bool // value, or whether anything is told
-	Path   bool // told in both states, with another AS path or scope
-	Cut    bool // the bundle is down in one of the states: the session's fall or its first dump says it
+	Told   bool // value, or whether one or anything at all is told
+	Path   bool // told in both states, with another AS path, scope, drain mark or form of the value
+	Cut    bool // there is no session in one of the states: its fall or its first dump says it
 }
 
 // Diff lists all routes in which b differs from a, by device, then prefix.
@@ -35,10 +35,10 @@ func Diff(a, b *State) []Change {
 			x, y := a.entry(d, p), b.entry(d, p)
 			c := Change{
 				Device: d, Prefix: p,
-				Bottleneck: x.reached != y.reached || x.bottleneck != y.bottleneck,
+				Bottleneck: x.reached != y.reached || x.valued != y.valued || x.bottleneck != y.bottleneck,
 				Weights:    !sameSet(a, b, d, p),
-				Told:       x.reached != y.reached || x.value != y.value,
-				Path:       x.reached && y.reached && !samePathAndScope(a, x, b, y),
+				Told:       !x.sameValue(y),
+				Path:       x.present && y.present && !sameAttributes(a, x, b, y, d),
 			}
 			if c.Bottleneck || c.Weights || c.Told || c.Path {
 				changes = append(changes, c)
@@ -83,11 +83,11 @@ func diffSessions(a, b, end *State) []SessionChange {
 // appendSessions adds the changes of all sessions over which device d tells.
 func appendSessions(changes []SessionChange, a, b, end *State, d, p int) []SessionChange {
 	x, y := a.entry(d, p), b.entry(d, p)
-	sameWay := x.reached == y.reached && samePathAndScope(a, x, b, y)
+	sameValue, sameWay := x.sameValue(y), x.present == y.present && sameAttributes(a, x, b, y, d)
 	for i := a.o.first[d]; i < a.o.first[d+1]; i++ {
 		open := end != nil && end.cap[i] > 0
 		upA, upB := open || a.cap[i] > 0, open || b.cap[i] > 0
-		if sameWay && x.value == y.value && upA == upB {
+		if sameWay && sameValue && upA == upB {
 			continue
 		}
 		e := a.o.ends[i]
@@ -96,7 +96,7 @@ func appendSessions(changes []SessionChange, a, b, end *State, d, p int) []Sessi
 		c := SessionChange{
 			Dir:    state.Direction{Bundle: e.bundle, FromB: e.isB},
 			Prefix: p,
-			Told:   toldA != toldB || (toldA && x.value != y.value),
+			Told:   toldA != toldB || (toldA && !sameValue),
 			Path:   toldA && toldB && !sameWay,
 			Cut:    upA != upB || end != nil && !open,
 		}
@@ -114,8 +114,11 @@ func sameSet(a, b *State, device, prefix int) bool {
 		slices.Equal(a.share[base+lo:base+hi], b.share[base+lo:base+hi])
 }
 
-func samePathAndScope(a *State, x *entry, b *State, y *entry) bool {
-	return x.down == y.down && samePath(&a.paths, x.told, &b.paths, y.told)
+// sameAttributes compares all of what the device tells but presence and value.
+// The form of a value that comes or goes comes and goes with it.
+func sameAttributes(a *State, x *entry, b *State, y *entry, device int) bool {
+	return x.down == y.down && x.warm == y.warm && samePath(&a.paths, x.told, &b.paths, y.told) &&
+		(x.valued != y.valued || a.form(device, x) == b.form(device, y))
 }
 
 func compareBool(x, y bool) int {

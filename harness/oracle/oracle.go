@@ -31,7 +31,9 @@ type Bundle struct {
 // changed after New, so several goroutines may use it.
 type Oracle struct {
 	name     string
+	names    []string // by device
 	prefixes []string
+	classes  []string // by prefix
 	level    func(uint64) uint64
 	err      error // what New found wrong with the topology
 
@@ -68,6 +70,7 @@ func New(t *topologies.Topology, level func(uint64) uint64) *Oracle {
 	}
 	o := &Oracle{name: t.Name, level: level, bundles: len(t.Bundles)}
 	for i, d := range t.Devices {
+		o.names = append(o.names, d.Name)
 		o.asn = append(o.asn, d.ASN)
 		o.role = append(o.role, d.Role)
 		o.up = append(o.up, int32(i))
@@ -123,7 +126,7 @@ func (o *Oracle) originate(t *topologies.Topology, index *topologies.Index) {
 			}
 			origins, values = append(origins, int32(d)), append(values, value)
 		}
-		o.prefixes = append(o.prefixes, p.Prefix.String())
+		o.prefixes, o.classes = append(o.prefixes, p.Prefix.String()), append(o.classes, p.Class)
 		o.origins, o.value = append(o.origins, origins), append(o.value, values)
 	}
 }
@@ -142,7 +145,9 @@ type State struct {
 	err   error
 	paths paths
 
-	cap   []uint64 // by session end: bits/s, 0 = down
+	rules []*rules // by device; nil with an error
+	cap   []uint64 // by session end: bits/s, 0 = no session
+	up    []bool   // by session end: the bundle is up, also where its session is closed
 	trial []bool   // by session end
 
 	entries []entry  // by prefix, then device
@@ -150,11 +155,15 @@ type State struct {
 	share   []uint64 // by prefix, then session end
 }
 
-// entry is what one device decided for one prefix, its set apart.
+// entry is what one device decided for one prefix, its set apart. Where no
+// route is told, as from a drained device, nothing of what is told is set.
 type entry struct {
-	reached    bool
+	reached    bool // it uses a route
+	present    bool // it tells one
 	local      bool
 	down       bool    // told only to lower tiers
+	warm       bool    // told with the graceful-shutdown community
+	valued     bool    // there is a bottleneck value, and where present it is told
 	value      float32 // told, bytes/s
 	told       pathID  // as received
 	sent       pathID  // told, with the device's own ASN before it
@@ -163,9 +172,14 @@ type entry struct {
 }
 
 // sameTold tells whether neighbours hear the same from e and f. Both must be
-// of one State, where equal paths have equal ids.
+// of one device in one State, where equal paths have equal ids.
 func (e *entry) sameTold(f *entry) bool {
-	return e.reached == f.reached && e.value == f.value && e.told == f.told && e.down == f.down
+	return e.sameValue(f) && e.told == f.told && e.down == f.down && e.warm == f.warm
+}
+
+// sameValue tells whether both tell the same value, or none, or no route.
+func (e *entry) sameValue(f *entry) bool {
+	return e.present == f.present && (!e.present || e.valued == f.valued && e.value == f.value)
 }
 
 // Err tells why the state cannot be relied on, or nil: the topology is not
@@ -181,16 +195,22 @@ func (s *State) Err() error { return s.err }
 // topology. Candidates and FIB are left zero.
 func (s *State) Route(device, prefix int) *state.Route {
 	e := s.entry(device, prefix)
-	if !e.reached {
-		return &state.Route{}
+	r := &state.Route{Local: e.local, Set: s.set(device, prefix), Valued: e.valued, Bottleneck: e.bottleneck}
+	if e.present {
+		r.Told = state.Told{
+			Present: true, Valued: e.valued, Value: e.value, Form: s.form(device, e),
+			Path: s.paths.list(e.told), Down: e.down, Warm: e.warm,
+		}
 	}
-	return &state.Route{
-		Local:      e.local,
-		Set:        s.set(device, prefix),
-		Valued:     true,
-		Bottleneck: e.bottleneck,
-		Told:       state.Told{Present: true, Valued: true, Value: e.value, Path: s.paths.list(e.told), Down: e.down},
+	return r
+}
+
+// form says which communities carry the value that the device tells.
+func (s *State) form(device int, e *entry) string {
+	if !e.present || !e.valued {
+		return ""
 	}
+	return s.rules[device].form
 }
 
 func (s *State) set(device, prefix int) []state.Member {
@@ -227,7 +247,7 @@ func (s *State) Receives(device, prefix int) []state.Candidate {
 		if s.cap[i] == 0 || !s.exports(peer, device, e) {
 			continue
 		}
-		got = append(got, state.Candidate{Bundle: s.o.ends[i].bundle, Path: s.paths.list(e.sent), Valued: true, Value: e.value})
+		got = append(got, state.Candidate{Bundle: s.o.ends[i].bundle, Path: s.paths.list(e.sent), Valued: e.valued, Value: e.value})
 	}
 	return got
 }
@@ -248,7 +268,7 @@ func (s *State) entry(device, prefix int) *entry {
 
 // exports tells whether the rules let the teller's route go to the neighbour.
 func (s *State) exports(teller, neighbour int, e *entry) bool {
-	if !e.reached || (e.down && s.o.role[neighbour] >= s.o.role[teller]) {
+	if !e.present || (e.down && s.o.role[neighbour] >= s.o.role[teller]) {
 		return false
 	}
 	return !s.paths.holds(e.told, s.o.asn[neighbour])

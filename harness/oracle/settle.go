@@ -3,15 +3,19 @@ package oracle
 import (
 	"fmt"
 	"math"
-	"math/bits"
+	"slices"
 )
 
-// State computes the end state for the given state of the bundles, in topology
-// order. See State.Err for when it cannot.
-func (o *Oracle) State(b []Bundle) *State {
+// State is StateOf with all devices in service and their knobs at the defaults.
+func (o *Oracle) State(b []Bundle) *State { return o.StateOf(b, nil) }
+
+// StateOf computes the end state for the given state of the bundles and of the
+// devices, both in topology order; devices nil are all in service with every
+// knob at its default. See State.Err for when it cannot.
+func (o *Oracle) StateOf(b []Bundle, devices []Device) *State {
 	s := &State{
 		o: o, err: o.err, paths: newPaths(),
-		cap: make([]uint64, len(o.ends)), trial: make([]bool, len(o.ends)),
+		cap: make([]uint64, len(o.ends)), up: make([]bool, len(o.ends)), trial: make([]bool, len(o.ends)),
 		entries: make([]entry, len(o.prefixes)*len(o.asn)),
 		member:  make([]bool, len(o.prefixes)*len(o.ends)),
 		share:   make([]uint64, len(o.prefixes)*len(o.ends)),
@@ -19,11 +23,15 @@ func (o *Oracle) State(b []Bundle) *State {
 	if len(b) != o.bundles && s.err == nil {
 		s.err = fmt.Errorf("topology %q: states of %d bundles: want %d", o.name, len(b), o.bundles)
 	}
+	if s.err == nil {
+		s.rules, s.err = o.rules(devices)
+	}
 	if s.err != nil {
 		return s
 	}
 	for i, e := range o.ends {
-		s.cap[i], s.trial[i] = b[e.bundle].Capacity, b[e.bundle].Trial
+		x := b[e.bundle]
+		s.cap[i], s.up[i], s.trial[i] = x.Capacity, x.Capacity > 0, x.Trial
 	}
 	w := work{State: s, stale: make([]bool, len(o.asn))}
 	for p := range o.prefixes {
@@ -41,6 +49,7 @@ type work struct {
 	member  []bool   // of the prefix, by session end
 	share   []uint64 // of the prefix, by session end
 
+	class string  // of the prefix
 	stale []bool  // by device: a neighbour tells something else since it decided
 	left  int     // devices that are stale
 	set   []int32 // scratch: session ends of the set that is being decided
@@ -53,7 +62,7 @@ type work struct {
 // that the routes will not settle.
 func (w *work) settle(prefix int) error {
 	devices, ends := len(w.o.asn), len(w.o.ends)
-	w.left = 0
+	w.left, w.class = 0, w.o.classes[prefix]
 	w.entries = w.State.entries[prefix*devices : (prefix+1)*devices]
 	w.member = w.State.member[prefix*ends : (prefix+1)*ends]
 	w.share = w.State.share[prefix*ends : (prefix+1)*ends]
@@ -99,19 +108,37 @@ func (w *work) spread(d int32) {
 	}
 }
 
-// origin is the entry of a device that originates the prefix: it uses nothing
-// that neighbours tell.
-func (w *work) origin(d int32, value uint64) entry {
-	e := entry{reached: true, local: true, told: emptyPath, sent: w.paths.prepend(w.o.asn[d], emptyPath)}
-	w.setValue(&e, value)
-	return e
+// origin is the entry of a device that originates the prefix, which has the
+// constant value: it uses nothing that neighbours tell.
+func (w *work) origin(d int32, constant uint64) entry {
+	r := w.rules[d]
+	e := entry{reached: true, present: true, local: true, warm: r.warm, told: emptyPath, sent: w.paths.prepend(w.o.asn[d], emptyPath)}
+	value, valued := r.originated(constant)
+	w.offer(d, &e, value, valued)
+	return r.drain(e)
 }
 
-// setValue gives the entry its bottleneck value in bits/s and what follows from it.
-func (w *work) setValue(e *entry, bottleneck uint64) {
-	e.bottleneck = bottleneck
+// offer gives the entry, complete but for it, its bottleneck value in bits/s
+// and what follows from it.
+func (w *work) offer(d int32, e *entry, bottleneck uint64, valued bool) {
+	if !valued {
+		return
+	}
+	if w.rules[d].divide {
+		bottleneck /= max(1, w.hearers(d, e))
+	}
+	e.valued, e.bottleneck = true, bottleneck
 	e.value = toWire(w.o.level(bottleneck))
 	e.heard = fromWire(e.value)
+}
+
+// drain leaves a drained device nothing of an entry but the bottleneck value
+// and its own route.
+func (r *rules) drain(e entry) entry {
+	if !r.drained {
+		return e
+	}
+	return entry{local: e.local, reached: e.local, valued: e.valued, bottleneck: e.bottleneck}
 }
 
 // decide makes the entry of a device from what its neighbours tell now, and
@@ -124,36 +151,63 @@ func (w *work) decide(d int32) entry {
 	if len(w.set) == 0 {
 		return entry{}
 	}
-	best := w.set[0]
+	r, peer := w.rules[d], w.o.ends[w.best()].peer
+	best := &w.entries[peer]
+	e := entry{reached: true, present: true, told: best.sent, down: w.o.role[peer] >= w.o.role[d], warm: r.warm || best.warm}
+	e.sent = w.paths.prepend(w.o.asn[d], e.told)
+	found := w.weigh(d)
+	value, valued := r.bottleneck(&found, best)
+	w.offer(d, &e, value, valued)
+	if r.drained {
+		clear(w.share[lo:hi])
+		return r.drain(e)
+	}
 	for _, i := range w.set {
 		w.member[i] = true
-		// The set ascends by bundle, so of one neighbour's sessions the first stays.
+	}
+	return e
+}
+
+// best is the session of the set whose path is told: of the neighbour with the
+// lowest router id, the first one. The set ascends by bundle.
+func (w *work) best() int32 {
+	best := w.set[0]
+	for _, i := range w.set {
 		if w.o.ends[i].peer < w.o.ends[best].peer {
 			best = i
 		}
 	}
-	peer := w.o.ends[best].peer
-	e := entry{reached: true, told: w.entries[peer].sent, down: w.o.role[peer] >= w.o.role[d]}
-	e.sent = w.paths.prepend(w.o.asn[d], e.told)
-	w.setValue(&e, w.divide(d))
-	return e
+	return best
 }
 
-// choose collects the multipath set: the shortest paths over bundles that are
-// not on trial, or where there are none the shortest over those that are.
+// The ranks of candidates, the lowest first: those over bundles on trial come
+// behind all others, then warm ones, whose LOCAL_PREF is 0 and not 100, behind
+// the rest, then longer paths behind shorter ones.
+const (
+	rankTrial = 2 << 32
+	rankWarm  = 1 << 32 // more than the length of any path
+)
+
+// choose collects the multipath set: all usable candidates of the lowest rank.
 func (w *work) choose(d int32) {
-	const onTrial = math.MaxInt32 // longer than any path
 	w.set = w.set[:0]
+	r := w.rules[d]
+	if len(r.rejectClasses) > 0 && slices.Contains(r.rejectClasses, w.class) {
+		return
+	}
 	least := int64(math.MaxInt64)
 	for i := w.o.first[d]; i < w.o.first[d+1]; i++ {
 		peer := w.o.ends[i].peer
 		e := &w.entries[peer]
-		if w.cap[i] == 0 || !e.reached {
+		if w.cap[i] == 0 || !e.present || r.rejectDown && e.down || r.rejectWarm && e.warm {
 			continue
 		}
 		rank := int64(w.paths.length(e.sent))
+		if e.warm {
+			rank += rankWarm
+		}
 		if w.trial[i] {
-			rank += onTrial
+			rank += rankTrial
 		}
 		if rank > least || !w.exports(int(peer), int(d), e) || w.o.asn[peer] == w.o.asn[d] {
 			continue
@@ -163,87 +217,4 @@ func (w *work) choose(d int32) {
 		}
 		w.set = append(w.set, i)
 	}
-}
-
-// divide gives every session of the set its share and returns their sum, the
-// bottleneck value. Where all shares are zero each becomes 1, so that traffic
-// is spread equally, and the sum stays zero.
-func (w *work) divide(d int32) uint64 {
-	var sum uint64
-	for at, i := range w.set {
-		peer := w.o.ends[i].peer
-		if !w.o.parallel[d] {
-			w.share[i] = min(w.cap[i], w.entries[peer].heard)
-			sum = addSaturating(sum, w.share[i])
-		} else if w.leads(at) {
-			sum = addSaturating(sum, w.dividePair(w.set[at:], peer))
-		}
-	}
-	if sum == 0 {
-		for _, i := range w.set {
-			w.share[i] = 1
-		}
-	}
-	return sum
-}
-
-// leads tells whether no session before set[at] goes to the same neighbour.
-func (w *work) leads(at int) bool {
-	for _, i := range w.set[:at] {
-		if w.o.ends[i].peer == w.o.ends[w.set[at]].peer {
-			return false
-		}
-	}
-	return true
-}
-
-// dividePair splits the value of one neighbour, the least of what it tells and
-// of what its bundles in the set carry together, in proportion to the bundles.
-// Units that are left over go to the earlier bundles. It returns the value.
-func (w *work) dividePair(set []int32, peer int32) uint64 {
-	var capacity uint64
-	for _, i := range set {
-		if w.o.ends[i].peer == peer {
-			capacity = addSaturating(capacity, w.cap[i])
-		}
-	}
-	value := min(capacity, w.entries[peer].heard)
-	left := value
-	for _, i := range set {
-		if w.o.ends[i].peer == peer {
-			hi, lo := bits.Mul64(value, w.cap[i])
-			quotient, _ := bits.Div64(hi, lo, capacity)
-			w.share[i] = min(quotient, left) // the minimum acts only where capacity is saturated
-			left -= w.share[i]
-		}
-	}
-	for _, i := range set {
-		if left > 0 && w.o.ends[i].peer == peer {
-			w.share[i]++
-			left--
-		}
-	}
-	return value
-}
-
-// toWire is the value in bytes/s, as the link bandwidth community carries it,
-// of a capacity in bits/s.
-func toWire(capacity uint64) float32 { return float32(float64(capacity) / 8) }
-
-// fromWire is the capacity in bits/s that a receiver makes of a value that
-// toWire made: exact, or the maximum where it does not fit.
-func fromWire(value float32) uint64 {
-	capacity := 8 * float64(value)
-	if capacity >= 1<<64 {
-		return math.MaxUint64
-	}
-	return uint64(capacity)
-}
-
-func addSaturating(a, b uint64) uint64 {
-	sum, carry := bits.Add64(a, b, 0)
-	if carry != 0 {
-		return math.MaxUint64
-	}
-	return sum
 }

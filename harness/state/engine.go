@@ -2,14 +2,35 @@ package state
 
 import (
 	"context"
+	"fmt"
 	"time"
+
+	"github.com/bagrig/bagrig/topologies"
 )
 
-// Change is a primitive change of one bundle. Events are made of changes.
+// Change is a primitive change. Events are made of changes.
 type Change struct {
-	Bundle  int32
-	Members int // 0 takes the bundle and its session down
+	Kind        ChangeKind
+	Bundle      int32                 // SetMembers, Reset, Hold, Release
+	Members     int                   // SetMembers; 0 takes the bundle and its session down
+	FromB       bool                  // Hold, Release: the direction
+	Device      int32                 // SetKnob, SetDrain
+	Knob, Value string                // SetKnob
+	Drain       topologies.DrainState // SetDrain
 }
+
+// ChangeKind says what a Change changes.
+type ChangeKind uint8
+
+// The kinds of Change.
+const (
+	SetMembers ChangeKind = iota // of a bundle
+	SetKnob                      // of a device's settings
+	SetDrain                     // of a device
+	Reset                        // a bundle's session falls and comes back at once
+	Hold                         // a direction of a session carries no UPDATE
+	Release                      // and carries them again, those that waited first
+)
 
 // Engine runs the speakers of one topology. Its methods are called from one
 // goroutine. Virtual time stands still except in Advance.
@@ -43,4 +64,13 @@ type Engine interface {
 	Record(on bool)
 	// Close stops everything and returns when nothing is left running.
 	Close() error
+}
+
+var changeNames = [...]string{SetMembers: "members", SetKnob: "set", SetDrain: "drain", Reset: "reset", Hold: "hold", Release: "release"}
+
+func (k ChangeKind) String() string {
+	if int(k) < len(changeNames) {
+		return changeNames[k]
+	}
+	return fmt.Sprintf("ChangeKind(%d)", uint8(k))
 }

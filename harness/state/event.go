@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bagrig/bagrig/topologies"
+	"github.com/bagrig/bagrig/topologies/yamltree"
 )
 
 // Event is one thing that is done to the network. Go code, YAML and test
@@ -21,6 +22,13 @@ type Event struct {
 	Members int           // degrade, flap: member links that stay up, 1 to the bundle's members - 1
 	Count   int           // flap: how many times, 1 to 10,000
 	Period  time.Duration // flap: half of it down, half of it back
+	Role    string        // set, drain: all devices of a role
+	Plane   int           // drain: the devices of a plane,
+	Region  string        // and only those in the region, if one is named
+	Knob    string        // set: a name in topologies.Knobs
+	Value   string        // set
+	State   string        // drain: warm, drained or live
+	From    string        // hold, release: the device whose UPDATEs wait
 	At      time.Duration // virtual time since the network was settled for the first time; 0 = when the event before is settled
 	Silent  bool          // the scenario knows that the event changes nothing
 }
@@ -45,6 +53,11 @@ var kinds = []Kind{
 	{"down", "bundles lose all members, and their sessions fall", []string{"bundle", "device"}, nil},
 	{"up", "bundles that are down are back at full health", []string{"bundle", "device"}, nil},
 	{"flap", "a bundle falls to the given members and comes back, count times", []string{"bundle"}, []string{"members", "count", "period"}},
+	{"set", "a speaker setting changes", []string{"device", "role", "all"}, []string{"knob", "value"}},
+	{"drain", "devices are taken out of service, or back", []string{"device", "role", "plane"}, []string{"state"}},
+	{"reset", "a session falls and comes back at once, its bundle untouched", []string{"bundle"}, nil},
+	{"hold", "UPDATEs of one end of a session wait", []string{"bundle"}, []string{"from"}},
+	{"release", "UPDATEs that wait go on", []string{"bundle"}, []string{"from"}},
 }
 
 func kindOf(name string) (Kind, bool) {
@@ -78,6 +91,9 @@ func ParseEvent(kind string, fields map[string]string) (Event, error) {
 		return e, &FieldError{kind, "kind", kind, "want one of " + strings.Join(names, ", ")}
 	}
 	known := slices.Concat(k.Targets, k.Fields, []string{"at", "silent"})
+	if kind == "drain" {
+		known = append(known, "region")
+	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(known, name) {
 			return e, &FieldError{kind, name, fields[name], "unknown field: want " + strings.Join(known, ", ")}
@@ -128,6 +144,29 @@ func (e *Event) set(name, value string) error {
 		e.Device = value
 	case "members":
 		return number(1, 4096, &e.Members)
+	case "role":
+		if _, ok := topologies.ParseRole(value); !ok {
+			return bad("want spine, edge, bag, hub or backbone")
+		}
+		e.Role = value
+	case "plane":
+		return number(1, 1<<16, &e.Plane)
+	case "region":
+		e.Region = value
+	case "knob":
+		if _, err := topologies.KnobOf(value); err != nil {
+			return bad(err.Error())
+		}
+		e.Knob = value
+	case "value":
+		e.Value = value
+	case "from":
+		e.From = value
+	case "state":
+		if _, ok := topologies.ParseDrainState(value); !ok {
+			return bad("want live, warm or drained")
+		}
+		e.State = value
 	case "count":
 		return number(1, 10000, &e.Count)
 	case "period":
@@ -158,13 +197,20 @@ func (e Event) Fields() map[string]string {
 	put("members", strconv.Itoa(e.Members), e.Members != 0)
 	put("count", strconv.Itoa(e.Count), e.Count != 0)
 	put("period", e.Period.String(), e.Period != 0)
+	put("role", e.Role, e.Role != "")
+	put("plane", strconv.Itoa(e.Plane), e.Plane != 0)
+	put("region", e.Region, e.Region != "")
+	put("knob", e.Knob, e.Knob != "")
+	put("value", e.Value, e.Knob != "")
+	put("state", e.State, e.State != "")
+	put("from", e.From, e.From != "")
 	put("at", e.At.String(), e.At != NotTimed)
 	put("silent", "true", e.Silent)
 	return f
 }
 
 // fieldOrder is the order in which fields are printed.
-var fieldOrder = []string{"bundle", "device", "all", "members", "count", "period", "at", "silent"}
+var fieldOrder = []string{"bundle", "device", "role", "plane", "region", "all", "members", "count", "period", "knob", "value", "state", "from", "at", "silent"}
 
 // YAML is the event as an item of a scenario's list, without a line's end:
 // `degrade: {bundle: a--b, members: 24}`.
@@ -173,6 +219,9 @@ func (e Event) YAML() string {
 	var parts []string
 	for _, name := range fieldOrder {
 		if value, ok := fields[name]; ok {
+			if name == "value" {
+				value = yamltree.Quote(value)
+			}
 			parts = append(parts, name+": "+value)
 		}
 	}
@@ -201,41 +250,99 @@ type Timed struct {
 // are up when it starts. An event that the topology has no place for is an
 // error: a name that does not exist, or members that are no degradation.
 func (e Event) Expand(t *topologies.Topology, ix *topologies.Index, members []int) ([]Timed, error) {
+	if _, ok := kindOf(e.Kind); !ok {
+		return nil, &FieldError{e.Kind, "kind", e.Kind, "no such event"}
+	}
+	switch e.Kind {
+	case "set", "drain":
+		return e.expandDevices(t, ix)
+	}
 	bundles, err := e.targets(ix, len(t.Bundles))
 	if err != nil {
 		return nil, err
 	}
 	var list []Timed
 	for _, b := range bundles {
-		full := t.Bundles[b].Members
-		now := func(n int) { list = append(list, Timed{0, Change{Bundle: b, Members: n}}) }
-		switch e.Kind {
-		case "degrade", "flap":
-			if e.Members < 1 || e.Members >= full {
-				return nil, &FieldError{e.Kind, "members", strconv.Itoa(e.Members), fmt.Sprintf("want 1 to %d: bundle %q has %d", full-1, t.Bundles[b].Name, full)}
-			}
-			if e.Kind == "degrade" {
-				now(e.Members)
-				break
-			}
-			if members[b] == 0 {
-				return nil, &FieldError{e.Kind, "bundle", e.Bundle, "the bundle is down and cannot flap"}
-			}
-			for i := range e.Count {
-				at := time.Duration(i) * e.Period
-				list = append(list, Timed{at, Change{b, e.Members}}, Timed{at + e.Period/2, Change{b, members[b]}})
-			}
-		case "restore":
-			now(full)
-		case "down":
-			now(0)
-		case "up":
-			if members[b] == 0 {
-				now(full)
-			}
-		default:
-			return nil, &FieldError{e.Kind, "kind", e.Kind, "no such event"}
+		changes, err := e.expandBundle(t, b, members[b])
+		if err != nil {
+			return nil, err
 		}
+		list = append(list, changes...)
+	}
+	return list, nil
+}
+
+func (e Event) expandBundle(t *topologies.Topology, b int32, members int) ([]Timed, error) {
+	bundle := t.Bundles[b]
+	now := func(n int) []Timed { return []Timed{{0, Change{Bundle: b, Members: n}}} }
+	switch e.Kind {
+	case "degrade", "flap":
+		if e.Members < 1 || e.Members >= bundle.Members {
+			return nil, &FieldError{e.Kind, "members", strconv.Itoa(e.Members), fmt.Sprintf("want 1 to %d: bundle %q has %d", bundle.Members-1, bundle.Name, bundle.Members)}
+		}
+		if e.Kind == "degrade" {
+			return now(e.Members), nil
+		}
+		if members == 0 {
+			return nil, &FieldError{e.Kind, "bundle", e.Bundle, "the bundle is down and cannot flap"}
+		}
+		var list []Timed
+		for i := range e.Count {
+			at := time.Duration(i) * e.Period
+			list = append(list, Timed{at, Change{Bundle: b, Members: e.Members}}, Timed{at + e.Period/2, Change{Bundle: b, Members: members}})
+		}
+		return list, nil
+	case "restore":
+		return now(bundle.Members), nil
+	case "down":
+		return now(0), nil
+	case "up":
+		if members == 0 {
+			return now(bundle.Members), nil
+		}
+		return nil, nil
+	case "reset":
+		if members == 0 {
+			return nil, &FieldError{e.Kind, "bundle", e.Bundle, "the bundle is down and has no session"}
+		}
+		return []Timed{{0, Change{Kind: Reset, Bundle: b}}}, nil
+	}
+	if e.From != bundle.A && e.From != bundle.B {
+		return nil, &FieldError{e.Kind, "from", e.From, fmt.Sprintf("want an end of the bundle: %q or %q", bundle.A, bundle.B)}
+	}
+	kind := Hold
+	if e.Kind == "release" {
+		kind = Release
+	}
+	return []Timed{{0, Change{Kind: kind, Bundle: b, FromB: e.From == bundle.B}}}, nil
+}
+
+// expandDevices is Expand for the kinds that change devices.
+func (e Event) expandDevices(t *topologies.Topology, ix *topologies.Index) ([]Timed, error) {
+	if e.Kind == "set" {
+		s := topologies.DefaultSettings()
+		if err := s.Set(e.Knob, e.Value); err != nil {
+			return nil, &FieldError{e.Kind, "value", e.Value, err.Error()}
+		}
+	}
+	drain, _ := topologies.ParseDrainState(e.State)
+	var list []Timed
+	for d, dev := range t.Devices {
+		switch {
+		case e.Device != "" && dev.Name != e.Device,
+			e.Role != "" && dev.Role.String() != e.Role,
+			e.Plane != 0 && (dev.Plane != e.Plane || dev.Role < topologies.Bag),
+			e.Region != "" && dev.Region != e.Region:
+			continue
+		}
+		c := Change{Kind: SetKnob, Device: int32(d), Knob: e.Knob, Value: e.Value}
+		if e.Kind == "drain" {
+			c = Change{Kind: SetDrain, Device: int32(d), Drain: drain}
+		}
+		list = append(list, Timed{0, c})
+	}
+	if len(list) == 0 {
+		return nil, &FieldError{e.Kind, "target", e.String(), "no such device in the topology"}
 	}
 	return list, nil
 }

@@ -23,6 +23,15 @@ var events = []struct {
 	{"up bundle=a--b", "up: {bundle: a--b}", Event{Kind: "up", Bundle: "a--b"}},
 	{"flap bundle=a--b members=1 count=20 period=10s", "flap: {bundle: a--b, members: 1, count: 20, period: 10s}",
 		Event{Kind: "flap", Bundle: "a--b", Members: 1, Count: 20, Period: 10 * time.Second}},
+	{"set role=bag knob=advertise value=best-path", "set: {role: bag, knob: advertise, value: best-path}",
+		Event{Kind: "set", Role: "bag", Knob: "advertise", Value: "best-path"}},
+	{"set device=b knob=import.reject-communities value=65535:0", `set: {device: b, knob: import.reject-communities, value: "65535:0"}`,
+		Event{Kind: "set", Device: "b", Knob: "import.reject-communities", Value: "65535:0"}},
+	{"drain plane=2 region=r1 state=warm", "drain: {plane: 2, region: r1, state: warm}", Event{Kind: "drain", Plane: 2, Region: "r1", State: "warm"}},
+	{"drain device=b state=live", "drain: {device: b, state: live}", Event{Kind: "drain", Device: "b", State: "live"}},
+	{"reset bundle=a--b", "reset: {bundle: a--b}", Event{Kind: "reset", Bundle: "a--b"}},
+	{"hold bundle=a--b from=b", "hold: {bundle: a--b, from: b}", Event{Kind: "hold", Bundle: "a--b", From: "b"}},
+	{"release bundle=a--b from=a", "release: {bundle: a--b, from: a}", Event{Kind: "release", Bundle: "a--b", From: "a"}},
 }
 
 func TestAllFormsOfAnEventAreOne(t *testing.T) {
@@ -61,7 +70,7 @@ func TestMistakesInAnEventNameTheFieldAndItsValue(t *testing.T) {
 		fields map[string]string
 		want   string
 	}{
-		{"explode", nil, `event explode: kind "explode": want one of degrade, restore, down, up, flap`},
+		{"explode", nil, `event explode: kind "explode": want one of degrade, restore, down, up, flap, set, drain, reset, hold, release`},
 		{"degrade", map[string]string{"bundle": "a--b"}, `event degrade: members "": missing`},
 		{"degrade", map[string]string{"bundle": "a--b", "members": "0"}, `event degrade: members "0": want 1 to 4096`},
 		{"degrade", map[string]string{"bundle": "a--b", "members": "-1"}, `members "-1"`},
@@ -74,6 +83,10 @@ func TestMistakesInAnEventNameTheFieldAndItsValue(t *testing.T) {
 		{"flap", map[string]string{"bundle": "a--b", "members": "3", "count": "0", "period": "1s"}, `count "0"`},
 		{"flap", map[string]string{"bundle": "a--b", "members": "3", "count": "2", "period": "1ns"}, `period "1ns"`},
 		{"up", map[string]string{"bundle": "a--b", "at": "-1s"}, `at "-1s"`},
+		{"set", map[string]string{"role": "tor", "knob": "advertise", "value": "set"}, `role "tor": want spine`},
+		{"set", map[string]string{"all": "true", "knob": "colour", "value": "red"}, `knob "colour": knob "colour": want one of weights.source`},
+		{"drain", map[string]string{"plane": "0", "state": "warm"}, `plane "0"`},
+		{"drain", map[string]string{"plane": "1", "state": "wet"}, `state "wet": want live, warm or drained`},
 	} {
 		_, err := ParseEvent(c.kind, c.fields)
 		var fe *FieldError
@@ -85,7 +98,10 @@ func TestMistakesInAnEventNameTheFieldAndItsValue(t *testing.T) {
 
 func TestEventsBecomeChangesInTime(t *testing.T) {
 	topology := &topologies.Topology{
-		Devices: []topologies.Device{{Name: "a"}, {Name: "b"}, {Name: "c"}},
+		Devices: []topologies.Device{
+			{Name: "a", Role: topologies.Edge, Plane: 1, Region: "r1"}, {Name: "b", Role: topologies.Bag, Plane: 1, Region: "r1"},
+			{Name: "c", Role: topologies.Bag, Plane: 1, Region: "r2"},
+		},
 		Bundles: []topologies.Bundle{{Name: "a--b", A: "a", B: "b", Members: 4}, {Name: "b--c", A: "b", B: "c", Members: 8}},
 	}
 	at := func(after time.Duration, bundle int32, members int) Timed {
@@ -103,6 +119,12 @@ func TestEventsBecomeChangesInTime(t *testing.T) {
 		{Event{Kind: "up", Device: "b"}, []int{0, 3}, []Timed{at(0, 0, 4)}},
 		{Event{Kind: "flap", Bundle: "a--b", Members: 1, Count: 2, Period: 10 * time.Second}, []int{3, 8},
 			[]Timed{at(0, 0, 1), at(5*time.Second, 0, 3), at(10*time.Second, 0, 1), at(15*time.Second, 0, 3)}},
+		{Event{Kind: "set", Role: "bag", Knob: "divide", Value: "equal"}, []int{4, 8}, []Timed{
+			{0, Change{Kind: SetKnob, Device: 1, Knob: "divide", Value: "equal"}}, {0, Change{Kind: SetKnob, Device: 2, Knob: "divide", Value: "equal"}}}},
+		{Event{Kind: "drain", Plane: 1, Region: "r1", State: "drained"}, []int{4, 8}, []Timed{{0, Change{Kind: SetDrain, Device: 1, Drain: topologies.Drained}}}},
+		{Event{Kind: "reset", Bundle: "b--c"}, []int{4, 8}, []Timed{{0, Change{Kind: Reset, Bundle: 1}}}},
+		{Event{Kind: "hold", Bundle: "b--c", From: "c"}, []int{4, 8}, []Timed{{0, Change{Kind: Hold, Bundle: 1, FromB: true}}}},
+		{Event{Kind: "release", Bundle: "b--c", From: "b"}, []int{4, 8}, []Timed{{0, Change{Kind: Release, Bundle: 1}}}},
 	} {
 		got, err := c.event.Expand(topology, topology.Index(), c.members)
 		if err != nil {
@@ -122,6 +144,11 @@ func TestEventsBecomeChangesInTime(t *testing.T) {
 		{Event{Kind: "down"}, []int{4, 8}},
 		{Event{Kind: "flap", Bundle: "a--b", Members: 1, Count: 1, Period: time.Second}, []int{0, 8}},
 		{Event{Kind: "none", All: true}, []int{4, 8}},
+		{Event{Kind: "set", Device: "d", Knob: "divide", Value: "equal"}, []int{4, 8}},
+		{Event{Kind: "set", Device: "a", Knob: "divide", Value: "twice"}, []int{4, 8}},
+		{Event{Kind: "drain", Plane: 7, State: "warm"}, []int{4, 8}},
+		{Event{Kind: "reset", Bundle: "a--b"}, []int{0, 8}},
+		{Event{Kind: "hold", Bundle: "a--b", From: "c"}, []int{4, 8}},
 	} {
 		if got, err := c.event.Expand(topology, topology.Index(), c.members); err == nil {
 			t.Errorf("%v: got %v, want an error", c.event, got)

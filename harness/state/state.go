@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bagrig/bagrig/fib"
+	"github.com/bagrig/bagrig/topologies"
 )
 
 // Reach, as in package damping, for what is told: no route, a route without a
@@ -23,6 +24,8 @@ type Told struct {
 	Value   float32  // bytes/s, as on the wire; only where Valued
 	Path    []uint32 // AS_PATH before the teller prepends its own ASN
 	Down    bool     // scope: learned from above or from the same tier, so told only down
+	Warm    bool     // with the graceful-shutdown community
+	Form    string   // which communities carry Value; empty = the non-transitive one
 }
 
 // SameValue tells whether two told routes have the same presence and value.
@@ -73,10 +76,12 @@ type Snapshot struct {
 	Time    time.Duration // virtual time
 	Bundles []Bundle      // in topology order
 	Devices []Device      // in topology order
+	Held    []Direction   // directed sessions whose UPDATEs wait
 }
 
 // Device is the state of one device.
 type Device struct {
+	Drain  topologies.DrainState
 	Routes []Route // by prefix, in topology order
 	FIB    fib.Audit
 }

@@ -7,6 +7,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"net"
 	"net/netip"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -62,6 +64,10 @@ type direction struct {
 	log      []state.NLRI
 	dump     bool
 	notice   string // the last NOTIFICATION
+	hold     bool
+	waiting  [][]byte // UPDATEs that wait while hold
+
+	write sync.Mutex // held from the count of a message to its end on the wire
 }
 
 // redials bounds how often a speaker may close a connection before its OPEN.
@@ -165,14 +171,9 @@ func (w *Wire) copy(i int, dir state.Direction, open []byte) error {
 	buf := make([]byte, maxMessage)
 	have := copy(buf, open)
 	for {
-		used, keep, err := w.pass(i, dir, buf[:have])
+		used, err := w.passOn(i, dir, dst, buf[:have])
 		if err != nil {
 			return err
-		}
-		if keep > 0 {
-			if _, err := dst.Write(buf[:keep]); err != nil {
-				return err
-			}
 		}
 		have = copy(buf, buf[used:have])
 		n, err := src.Read(buf[have:])
@@ -181,6 +182,53 @@ func (w *Wire) copy(i int, dir state.Direction, open []byte) error {
 		}
 		have += n
 	}
+}
+
+func (w *Wire) passOn(i int, dir state.Direction, dst net.Conn, buf []byte) (used int, err error) {
+	w.dirs[i].write.Lock()
+	defer w.dirs[i].write.Unlock()
+	used, keep, err := w.pass(i, dir, buf)
+	if err == nil && keep > 0 {
+		_, err = dst.Write(buf[:keep])
+	}
+	return used, err
+}
+
+// Hold lets the UPDATEs of one end wait. Everything else passes, KEEPALIVEs
+// and fences too, so a held wire counts as read.
+func (w *Wire) Hold(fromB bool) {
+	d := w.dir(fromB)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hold = true
+}
+
+// Release lets UPDATEs pass again, those that waited first.
+func (w *Wire) Release(fromB bool) error {
+	d, i := w.dir(fromB), 0
+	if fromB {
+		i = 1
+	}
+	d.write.Lock()
+	defer d.write.Unlock()
+	d.mu.Lock()
+	d.hold = false
+	waiting := bytes.Join(d.waiting, nil)
+	d.waiting = nil
+	d.mu.Unlock()
+	_, keep, err := w.pass(i, w.direction(i), waiting)
+	if err == nil && keep > 0 {
+		_, err = w.ends[1-i].Write(waiting[:keep])
+	}
+	return err
+}
+
+// Waiting counts the UPDATEs of one end that are held.
+func (w *Wire) Waiting(fromB bool) int {
+	d := w.dir(fromB)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.waiting)
 }
 
 // pass counts the complete messages at the front of buf and moves those that
@@ -201,6 +249,10 @@ func (w *Wire) pass(i int, dir state.Direction, buf []byte) (used, keep int, err
 		}
 		message := buf[used : used+n]
 		used += n
+		if d.hold && w.mayWait(message) {
+			d.waiting = append(d.waiting, slices.Clone(message))
+			continue
+		}
 		nlri, fence, err := w.count(d, dir, message)
 		if err != nil {
 			return used, keep, err
@@ -218,6 +270,19 @@ func (w *Wire) pass(i int, dir state.Direction, buf []byte) (used, keep int, err
 		w.cfg.Sink.Handed(dir, handed)
 	}
 	return used, keep, nil
+}
+
+// mayWait tells whether a message is an UPDATE and no fence.
+func (w *Wire) mayWait(message []byte) bool {
+	if message[headerLen-1] != typeUpdate {
+		return false
+	}
+	u, err := parseUpdate(message[headerLen:])
+	if err != nil {
+		return true
+	}
+	_, fence := u.fence(w.cfg.Fence)
+	return !fence
 }
 
 // notice is the last NOTIFICATION that end i sent.

@@ -48,6 +48,7 @@ type decoder struct {
 	nlri     map[string]int32
 	paths    map[string][]uint32
 	values   map[string]value
+	tags     map[string][]uint32
 }
 
 type value struct {
@@ -59,7 +60,7 @@ type value struct {
 const decoderCache = 4096
 
 func newDecoder(p *Prefixes) decoder {
-	return decoder{prefixes: p, nlri: map[string]int32{}, paths: map[string][]uint32{}, values: map[string]value{}}
+	return decoder{prefixes: p, nlri: map[string]int32{}, paths: map[string][]uint32{}, values: map[string]value{}, tags: map[string][]uint32{}}
 }
 
 func (d *decoder) input(p *api.Path) (speakers.Input, error) {
@@ -88,6 +89,10 @@ func (d *decoder) attribute(attr *anypb.Any, route *speakers.Route) error {
 	case urlExtended:
 		v, err := cached(d.values, attr, lowestValue)
 		route.Valued, route.Value = v.valid, v.bytes
+		return err
+	case urlCommunities:
+		tags, err := cached(d.tags, attr, communityNumbers)
+		route.Tags = tags
 		return err
 	case urlOrigin:
 		var origin api.OriginAttribute
@@ -148,6 +153,12 @@ func asNumbers(a *anypb.Any) ([]uint32, error) {
 	return numbers, nil
 }
 
+func communityNumbers(a *anypb.Any) ([]uint32, error) {
+	var list api.CommunitiesAttribute
+	err := a.UnmarshalTo(&list)
+	return list.Communities, err
+}
+
 func lowestValue(a *anypb.Any) (value, error) {
 	var list api.ExtendedCommunitiesAttribute
 	if err := a.UnmarshalTo(&list); err != nil {
@@ -173,6 +184,7 @@ const (
 	urlPrefix        = "type.googleapis.com/apipb."
 	urlASPath        = urlPrefix + "AsPathAttribute"
 	urlExtended      = urlPrefix + "ExtendedCommunitiesAttribute"
+	urlCommunities   = urlPrefix + "CommunitiesAttribute"
 	urlOrigin        = urlPrefix + "OriginAttribute"
 	urlLocalPref     = urlPrefix + "LocalPrefAttribute"
 	urlLinkBandwidth = urlPrefix + "LinkBandwidthExtended"

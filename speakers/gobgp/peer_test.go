@@ -163,6 +163,7 @@ type rawPeer struct {
 	t       *testing.T
 	conn    net.Conn
 	updates chan *bgp.BGPUpdate // every UPDATE that arrived
+	bytes   chan []byte         // and as it was on the wire
 }
 
 func dialRaw(t *testing.T, from, to netip.Addr, asn uint32) *rawPeer {
@@ -172,7 +173,7 @@ func dialRaw(t *testing.T, from, to netip.Addr, asn uint32) *rawPeer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &rawPeer{t: t, conn: conn, updates: make(chan *bgp.BGPUpdate, 1000)}
+	p := &rawPeer{t: t, conn: conn, updates: make(chan *bgp.BGPUpdate, 1000), bytes: make(chan []byte, 1000)}
 	p.send(bgp.NewBGPOpenMessage(bgp.AS_TRANS, 65535, from.String(), []bgp.OptionParameterInterface{
 		bgp.NewOptionParameterCapability([]bgp.ParameterCapabilityInterface{
 			bgp.NewCapFourOctetASNumber(asn), bgp.NewCapMultiProtocol(bgp.RF_IPv4_UC),
@@ -197,6 +198,7 @@ func (p *rawPeer) read(done chan struct{}) {
 			return
 		}
 		if m, err := bgp.ParseBGPMessage(append(head, body...)); err == nil && m.Header.Type == bgp.BGP_MSG_UPDATE {
+			p.bytes <- body
 			p.updates <- m.Body.(*bgp.BGPUpdate)
 		}
 	}
@@ -237,9 +239,17 @@ func nlri(p netip.Prefix) *bgp.IPAddrPrefix {
 }
 
 // until returns what arrived before the fence with that number.
-func (p *rawPeer) until(fence uint32) []string {
+func (p *rawPeer) until(fence uint32) (list []string) {
 	p.t.Helper()
-	var list []string
+	for _, u := range p.raw(fence) {
+		list = append(list, describe(u)...)
+	}
+	return list
+}
+
+// raw is until with the messages themselves.
+func (p *rawPeer) raw(fence uint32) (list []*bgp.BGPUpdate) {
+	p.t.Helper()
 	for {
 		select {
 		case u := <-p.updates:
@@ -252,9 +262,9 @@ func (p *rawPeer) until(fence uint32) []string {
 				}
 				continue
 			}
-			list = append(list, describe(u)...)
+			list = append(list, u)
 		case <-time.After(wait):
-			p.t.Fatalf("no fence %d after %v; until then %q", fence, wait, list)
+			p.t.Fatalf("no fence %d after %v; until then %d UPDATEs", fence, wait, len(list))
 		}
 	}
 }

@@ -3,14 +3,18 @@ package gobgp
 import (
 	"context"
 	"encoding/binary"
+	"math"
 	"net/netip"
 	"slices"
 
 	api "github.com/osrg/gobgp/v3/api"
 	"github.com/osrg/gobgp/v3/pkg/packet/bgp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/bagrig/bagrig/speakers"
 	"github.com/bagrig/bagrig/speakers/linkbw"
+	"github.com/bagrig/bagrig/topologies"
 )
 
 // FencePrefix is the reserved prefix of fences (RFC 5737 documentation range).
@@ -102,7 +106,7 @@ func (s *Speaker) tell(ctx context.Context, prefix int32, told *speakers.Told) e
 		}
 	}
 	s.told[prefix] = *told
-	return s.addPath(ctx, prefix, attributes(s.opts.Config.ASN, told))
+	return s.addPath(ctx, prefix, told)
 }
 
 func (s *Speaker) loopsAnew(old, path []uint32) bool {
@@ -122,22 +126,33 @@ func (s *Speaker) loopsAnew(old, path []uint32) bool {
 func (s *Speaker) untell(ctx context.Context, prefix int32) error {
 	old := s.told[prefix]
 	s.told[prefix] = speakers.Told{}
-	return s.addPath(ctx, prefix, attributes(s.opts.Config.ASN, &old, gone))
+	return s.addPath(ctx, prefix, &old, gone)
 }
 
 // Fence tells every neighbour the fence prefix with a number that has not been
 // used before. The server's queues are first in, first out, so a wire that
 // reads it has read all that was told before.
 func (s *Speaker) Fence(ctx context.Context, number uint32) error {
-	return s.add(ctx, wireForm(FencePrefix), [][]byte{originIGP, nextHopSelf, communities(number)})
+	return s.add(ctx, &api.Path{
+		Family: ipv4, NlriBinary: wireForm(FencePrefix), PattrsBinary: [][]byte{originIGP, nextHopSelf, communities(number)},
+	})
 }
 
-func (s *Speaker) addPath(ctx context.Context, prefix int32, attrs [][]byte) error {
-	return s.add(ctx, s.opts.Prefixes.wire[prefix], attrs)
+func (s *Speaker) addPath(ctx context.Context, prefix int32, told *speakers.Told, marks ...uint32) error {
+	path := &api.Path{Family: ipv4, NlriBinary: s.opts.Prefixes.wire[prefix]}
+	if told.Valued && told.Form != "" {
+		attrs, err := apiAttributes(s.opts.Config.ASN, told, marks)
+		if err != nil {
+			return err
+		}
+		path.Pattrs = attrs
+	} else {
+		path.PattrsBinary = attributes(s.opts.Config.ASN, told, marks)
+	}
+	return s.add(ctx, path)
 }
 
-func (s *Speaker) add(ctx context.Context, nlri []byte, attrs [][]byte) error {
-	path := &api.Path{Family: ipv4, NlriBinary: nlri, PattrsBinary: attrs}
+func (s *Speaker) add(ctx context.Context, path *api.Path) error {
 	return s.manage(func() error {
 		_, err := s.server.AddPath(ctx, &api.AddPathRequest{Path: path})
 		return err
@@ -158,19 +173,67 @@ var (
 // attributes encodes a told route as path attributes. Link bandwidth goes in
 // as a path attribute because GoBGP's policy text turns anything above 34 Gb/s
 // into 34 Gb/s.
-func attributes(asn uint32, t *speakers.Told, marks ...uint32) [][]byte {
+func attributes(asn uint32, t *speakers.Told, marks []uint32) [][]byte {
 	list := [][]byte{originIGP, asPath(t.Path), nextHopSelf}
-	if t.Down {
-		marks = append(marks, speakers.ScopeDown)
-	}
-	if len(marks) > 0 {
-		list = append(list, communities(marks...))
+	if tags := tags(t, marks); len(tags) > 0 {
+		list = append(list, communities(tags...))
 	}
 	if t.Valued {
 		community := linkbw.Community{ASN: linkbw.GlobalAdministrator(asn), Value: t.Value}.Encode()
 		list = append(list, append([]byte{attrOptional | attrTransitive, byte(bgp.BGP_ATTR_TYPE_EXTENDED_COMMUNITIES), byte(len(community))}, community[:]...))
 	}
 	return list
+}
+
+// tags are the standard communities of a told route.
+func tags(t *speakers.Told, marks []uint32) []uint32 {
+	if t.Down {
+		marks = append(marks, speakers.ScopeDown)
+	}
+	if t.Warm {
+		marks = append(marks, speakers.GracefulShutdown)
+	}
+	return marks
+}
+
+// apiAttributes is attributes for a value in a transitive community. GoBGP
+// decodes both transitivities to one type that it always encodes as
+// non-transitive, so the transitive one goes in as a two-octet AS specific
+// community with the sub-type of link bandwidth.
+func apiAttributes(asn uint32, t *speakers.Told, marks []uint32) ([]*anypb.Any, error) {
+	admin := uint32(linkbw.GlobalAdministrator(asn))
+	extended := []proto.Message{&api.TwoOctetAsSpecificExtended{
+		IsTransitive: true, SubType: uint32(bgp.EC_SUBTYPE_LINK_BANDWIDTH), Asn: admin, LocalAdmin: math.Float32bits(t.Value),
+	}}
+	if t.Form == topologies.BothTransitive {
+		extended = append(extended, &api.LinkBandwidthExtended{Asn: admin, Bandwidth: t.Value})
+	}
+	list, err := anyList(extended)
+	if err != nil {
+		return nil, err
+	}
+	attrs := []proto.Message{
+		&api.OriginAttribute{}, &api.NextHopAttribute{NextHop: "0.0.0.0"}, &api.ExtendedCommunitiesAttribute{Communities: list},
+	}
+	if len(t.Path) > 0 {
+		attrs = append(attrs, &api.AsPathAttribute{Segments: []*api.AsSegment{{Type: api.AsSegment_AS_SEQUENCE, Numbers: t.Path}}})
+	}
+	if tags := tags(t, marks); len(tags) > 0 {
+		attrs = append(attrs, &api.CommunitiesAttribute{Communities: tags})
+	}
+	return anyList(attrs)
+}
+
+func anyList(messages []proto.Message) ([]*anypb.Any, error) {
+	var list []*anypb.Any
+	for _, m := range messages {
+		a, err := anypb.New(m)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, a)
+	}
+	return list, nil
 }
 
 func communities(list ...uint32) []byte {

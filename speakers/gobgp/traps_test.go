@@ -2,6 +2,7 @@ package gobgp
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/bagrig/bagrig/speakers"
+	"github.com/bagrig/bagrig/topologies"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,7 +43,7 @@ func TestFindingGoBGPKeepsQuietWhenAReplacementLoops(t *testing.T) {
 	b := l.connect(0)
 	l.tell(0, 65003, 65009)
 	told := speakers.Told{Present: true, Path: []uint32{65003, 65002}}
-	if err := l.speaker.addPath(context.Background(), 0, attributes(testASN, &told)); err != nil {
+	if err := l.speaker.addPath(context.Background(), 0, &told); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, "peer 65002", l.heard(b, 1), []string{"+10.0.0.0/24[65001 65003 65009]"})
@@ -106,7 +108,7 @@ func TestFindingGoBGPWithdrawsFromNeighboursThatNeverHeardTheRoute(t *testing.T)
 	if err := l.speaker.tell(context.Background(), 0, &told); err != nil {
 		t.Fatal(err)
 	}
-	path := &api.Path{Family: ipv4, NlriBinary: l.speaker.opts.Prefixes.wire[0], PattrsBinary: attributes(testASN, &told)}
+	path := &api.Path{Family: ipv4, NlriBinary: l.speaker.opts.Prefixes.wire[0], PattrsBinary: attributes(testASN, &told, nil)}
 	if err := l.speaker.manage(func() error {
 		return l.speaker.server.DeletePath(context.Background(), &api.DeletePathRequest{Path: path})
 	}); err != nil {
@@ -293,5 +295,39 @@ func step(t *testing.T, l *lab, in Frozen) {
 	t.Helper()
 	if _, err := l.speaker.Step(context.Background(), 0, in, func(int32, []speakers.Hop) error { return nil }); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestTransitivityIsOnTheWireAsAsked(t *testing.T) {
+	l := newLab(t, 15, 1)
+	b := l.connect(0)
+	for i, c := range []struct {
+		form string
+		want []string
+	}{
+		{"", []string{"4004fde951ba43b7"}},
+		{topologies.Transitive, []string{"0004fde951ba43b7"}},
+		{topologies.BothTransitive, []string{"0004fde951ba43b7", "4004fde951ba43b7"}},
+		{"", []string{"4004fde951ba43b7"}},
+	} {
+		told := speakers.Told{Present: true, Valued: true, Value: 1e11, Form: c.form, Path: []uint32{65009}}
+		if err := l.speaker.tell(context.Background(), 0, &told); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.speaker.Fence(context.Background(), uint32(i+1)); err != nil {
+			t.Fatal(err)
+		}
+		// GoBGP's decoder knows one transitivity only, so the bytes are looked at.
+		b.until(uint32(i + 1))
+		var got []string
+		for len(b.bytes) > 0 {
+			body := <-b.bytes
+			for at := 0; at+8 <= len(body); at++ {
+				if body[at]&0xbf == 0 && string(body[at+1:at+8]) == "\x04\xfd\xe9\x51\xba\x43\xb7" {
+					got = append(got, fmt.Sprintf("%x", body[at:at+8]))
+				}
+			}
+		}
+		expect(t, fmt.Sprintf("form %q", c.form), got, c.want)
 	}
 }

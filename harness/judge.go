@@ -1,0 +1,208 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/harness/oracle"
+	"github.com/bagrig/bagrig/harness/state"
+	"github.com/bagrig/bagrig/topologies"
+)
+
+// judge keeps the graph's opinion of the network: what the speakers must hold,
+// and what would be true without damping. It runs the bundles' damping itself,
+// from the changes, so it does not ask the speakers.
+type judge struct {
+	net           *state.Network
+	bundles       []heardBundle
+	devices       []oracle.Device
+	first         []topologies.Settings // by device, as they were before the first event
+	dampedOracle  *oracle.Oracle
+	trueOracle    *oracle.Oracle
+	damped, truth *oracle.State
+	recent        map[string]*oracle.State
+}
+
+type heardBundle struct {
+	policy damping.BundlePolicy
+	there  uint64 // bits/s
+	passed damping.Passed
+	next   time.Duration
+}
+
+// recentStates bounds the states kept, so that a flap is not worked out anew
+// each time.
+const recentStates = 8
+
+func newJudge(net *state.Network, settings []topologies.Settings) (*judge, error) {
+	if !net.Damping.Memoryless() {
+		return nil, fmt.Errorf("damping %q: the graph can judge only told-value stages without memory", net.Damping.Name)
+	}
+	var level func(uint64) uint64
+	if grid := net.Damping.Quantizer(); grid != nil {
+		level = grid.Level
+	}
+	j := &judge{
+		net: net, recent: map[string]*oracle.State{}, devices: make([]oracle.Device, len(net.Topology.Devices)),
+		dampedOracle: oracle.New(net.Topology, level), trueOracle: oracle.New(net.Topology, nil),
+	}
+	j.first = settings
+	if j.first == nil {
+		j.first = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(j.devices))
+	}
+	for i := range j.first {
+		j.devices[i].Settings = &j.first[i]
+	}
+	for _, b := range net.Topology.Bundles {
+		h := heardBundle{policy: net.Damping.NewBundle(), there: b.Capacity(b.Members)}
+		h.passed, h.next = h.policy.Step(0, h.there)
+		j.bundles = append(j.bundles, h)
+	}
+	j.damped, j.truth = j.dampedState(), j.trueState()
+	return j, errors.Join(j.damped.Err(), j.truth.Err())
+}
+
+// world is what the graph's opinion follows from.
+type world struct {
+	bundles []oracle.Bundle
+	devices []oracle.Device
+}
+
+// heard is the world as the bundles' damping passes it.
+func (j *judge) heard() world {
+	w := world{devices: slices.Clone(j.devices)}
+	for _, b := range j.bundles {
+		w.bundles = append(w.bundles, oracle.Bundle{Capacity: b.passed.Capacity, Trial: b.passed.Trial})
+	}
+	return w
+}
+
+func (j *judge) dampedState() *oracle.State { return j.state("damped", j.dampedOracle, j.heard()) }
+
+func (j *judge) trueState() *oracle.State {
+	w := world{devices: j.devices}
+	for _, b := range j.bundles {
+		w.bundles = append(w.bundles, oracle.Bundle{Capacity: b.there})
+	}
+	return j.state("true", j.trueOracle, w)
+}
+
+func (j *judge) state(which string, o *oracle.Oracle, w world) *oracle.State {
+	key := fmt.Sprint(which, w.bundles)
+	for _, d := range w.devices {
+		key += fmt.Sprint(d.Drain, *d.Settings)
+	}
+	if s, ok := j.recent[key]; ok {
+		return s
+	}
+	if len(j.recent) >= recentStates {
+		clear(j.recent)
+	}
+	s := o.StateOf(w.bundles, w.devices)
+	j.recent[key] = s
+	return s
+}
+
+// transition is one bundle's change of what it passes, or one device's change
+// of settings or drain state, and the states of the graph before and after it.
+// The true transition is that of everything together.
+type transition struct {
+	from, to *oracle.State
+	bundle   int // -1 where a device changed
+	device   int // -1 where a bundle changed
+	passed   [2]damping.Passed
+	settled  [2]oracle.Device // before and after
+}
+
+// put makes one side of the transition true of a world.
+func (t *transition) put(w *world, side int) {
+	if t.bundle >= 0 {
+		w.bundles[t.bundle] = oracle.Bundle{Capacity: t.passed[side].Capacity, Trial: t.passed[side].Trial}
+		return
+	}
+	w.devices[t.device] = t.settled[side]
+}
+
+const before, after = 0, 1
+
+// change hears of changes at one moment. It returns the damped transitions, in
+// the order of the devices and then of the bundles, and the true one.
+func (j *judge) change(now time.Duration, changes []state.Change) (damped []transition, truth transition, err error) {
+	truth.from = j.truth
+	touched := map[int]bool{}
+	add := func(t transition) {
+		t.from = j.damped
+		j.damped = j.dampedState()
+		t.to = j.damped
+		damped = append(damped, t)
+		err = errors.Join(err, j.damped.Err())
+	}
+	for _, c := range changes {
+		switch c.Kind {
+		case state.SetMembers:
+			j.bundles[c.Bundle].there = j.net.Topology.Bundles[c.Bundle].Capacity(c.Members)
+			touched[int(c.Bundle)] = true
+		case state.SetKnob, state.SetDrain:
+			was := j.devices[c.Device]
+			if err := j.setDevice(c); err != nil {
+				return nil, truth, err
+			}
+			add(transition{bundle: -1, device: int(c.Device), settled: [2]oracle.Device{was, j.devices[c.Device]}})
+		}
+	}
+	for i := range j.bundles {
+		b := &j.bundles[i]
+		if !touched[i] && b.next > now {
+			continue
+		}
+		was := b.passed
+		b.passed, b.next = b.policy.Step(now, b.there)
+		if b.passed != was {
+			add(transition{bundle: i, device: -1, passed: [2]damping.Passed{was, b.passed}})
+		}
+	}
+	if len(changes) > 0 {
+		j.truth = j.trueState()
+		err = errors.Join(err, j.truth.Err())
+	}
+	truth.to = j.truth
+	return damped, truth, err
+}
+
+func (j *judge) setDevice(c state.Change) error {
+	d := &j.devices[c.Device]
+	if c.Kind == state.SetDrain {
+		d.Drain = c.Drain
+		return nil
+	}
+	s := *d.Settings
+	if err := s.Set(c.Knob, c.Value); err != nil {
+		return err
+	}
+	d.Settings = &s
+	return nil
+}
+
+// asAtFirst tells whether all devices are in service and have the settings that
+// they had before the first event.
+func (j *judge) asAtFirst() bool {
+	for i, d := range j.devices {
+		if d.Drain != topologies.Live || !reflect.DeepEqual(*d.Settings, j.first[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// next is the earliest timer of the bundles' damping.
+func (j *judge) next() time.Duration {
+	next := damping.Never
+	for _, b := range j.bundles {
+		next = min(next, b.next)
+	}
+	return next
+}
