@@ -69,7 +69,10 @@ func (j *judge) isGood(t transition) bool {
 	if t.bundle < 0 {
 		return t.settled[after].Drain <= t.settled[before].Drain
 	}
-	was, now := t.passed[before], t.passed[after]
+	was, now := t.heard[before], t.heard[after]
+	if was.Closed != now.Closed {
+		return was.Closed
+	}
 	return now.Capacity > was.Capacity || now.Capacity == was.Capacity && was.Trial
 }
 

@@ -32,6 +32,7 @@ type heardBundle struct {
 	there  uint64 // bits/s
 	passed damping.Passed
 	next   time.Duration
+	closed bool // an end has ended the session for telling too many prefixes
 }
 
 // recentStates bounds the states kept, so that a flap is not worked out anew
@@ -72,11 +73,16 @@ type world struct {
 	devices []oracle.Device
 }
 
+// graph is the bundle as the graph takes it.
+func (b *heardBundle) graph() oracle.Bundle {
+	return oracle.Bundle{Capacity: b.passed.Capacity, Trial: b.passed.Trial, Closed: b.closed}
+}
+
 // heard is the world as the bundles' damping passes it.
 func (j *judge) heard() world {
 	w := world{devices: slices.Clone(j.devices)}
 	for _, b := range j.bundles {
-		w.bundles = append(w.bundles, oracle.Bundle{Capacity: b.passed.Capacity, Trial: b.passed.Trial})
+		w.bundles = append(w.bundles, b.graph())
 	}
 	return w
 }
@@ -86,7 +92,7 @@ func (j *judge) dampedState() *oracle.State { return j.state("damped", j.dampedO
 func (j *judge) trueState() *oracle.State {
 	w := world{devices: j.devices}
 	for _, b := range j.bundles {
-		w.bundles = append(w.bundles, oracle.Bundle{Capacity: b.there})
+		w.bundles = append(w.bundles, oracle.Bundle{Capacity: b.there, Closed: b.closed})
 	}
 	return j.state("true", j.trueOracle, w)
 }
@@ -114,14 +120,14 @@ type transition struct {
 	from, to *oracle.State
 	bundle   int // -1 where a device changed
 	device   int // -1 where a bundle changed
-	passed   [2]damping.Passed
-	settled  [2]oracle.Device // before and after
+	heard    [2]oracle.Bundle // before and after
+	settled  [2]oracle.Device
 }
 
 // put makes one side of the transition true of a world.
 func (t *transition) put(w *world, side int) {
 	if t.bundle >= 0 {
-		w.bundles[t.bundle] = oracle.Bundle{Capacity: t.passed[side].Capacity, Trial: t.passed[side].Trial}
+		w.bundles[t.bundle] = t.heard[side]
 		return
 	}
 	w.devices[t.device] = t.settled[side]
@@ -133,7 +139,7 @@ const before, after = 0, 1
 // the order of the devices and then of the bundles, and the true one.
 func (j *judge) change(now time.Duration, changes []state.Change) (damped []transition, truth transition, err error) {
 	truth.from = j.truth
-	touched := map[int]bool{}
+	touched, reset := map[int]bool{}, map[int]bool{}
 	add := func(t transition) {
 		t.from = j.damped
 		j.damped = j.dampedState()
@@ -146,6 +152,9 @@ func (j *judge) change(now time.Duration, changes []state.Change) (damped []tran
 		case state.SetMembers:
 			j.bundles[c.Bundle].there = j.net.Topology.Bundles[c.Bundle].Capacity(c.Members)
 			touched[int(c.Bundle)] = true
+		case state.Reset:
+			touched[int(c.Bundle)] = true
+			reset[int(c.Bundle)] = true
 		case state.SetKnob, state.SetDrain:
 			was := j.devices[c.Device]
 			if err := j.setDevice(c); err != nil {
@@ -159,11 +168,17 @@ func (j *judge) change(now time.Duration, changes []state.Change) (damped []tran
 		if !touched[i] && b.next > now {
 			continue
 		}
-		was := b.passed
+		was := b.graph()
 		b.passed, b.next = b.policy.Step(now, b.there)
-		if b.passed != was {
-			add(transition{bundle: i, device: -1, passed: [2]damping.Passed{was, b.passed}})
+		b.closed = b.closed && !reset[i] && b.there > 0
+		if b.graph() != was {
+			add(transition{bundle: i, device: -1, heard: [2]oracle.Bundle{was, b.graph()}})
 		}
+	}
+	for b := j.overLimit(); b >= 0; b = j.overLimit() {
+		was := j.bundles[b].graph()
+		j.bundles[b].closed = true
+		add(transition{bundle: b, device: -1, heard: [2]oracle.Bundle{was, j.bundles[b].graph()}})
 	}
 	if len(changes) > 0 {
 		j.truth = j.trueState()
@@ -171,6 +186,29 @@ func (j *judge) change(now time.Duration, changes []state.Change) (damped []tran
 	}
 	truth.to = j.truth
 	return damped, truth, err
+}
+
+// overLimit finds a session over which a device is told more prefixes than its
+// settings allow, or gives -1.
+func (j *judge) overLimit() int {
+	for d := range j.devices {
+		most := j.devices[d].Settings.MaxPrefixes
+		if most == 0 {
+			continue
+		}
+		for _, b := range j.net.Index.Of[d] {
+			ends, told := j.net.Index.Ends[b], 0
+			for p := range j.net.Topology.Prefixes {
+				if j.damped.TellsTo(ends[0]+ends[1]-d, p, int32(b)) {
+					told++
+				}
+			}
+			if told > most {
+				return b
+			}
+		}
+	}
+	return -1
 }
 
 func (j *judge) setDevice(c state.Change) error {
@@ -187,15 +225,15 @@ func (j *judge) setDevice(c state.Change) error {
 	return nil
 }
 
-// asAtFirst tells whether all devices are in service and have the settings that
-// they had before the first event.
+// asAtFirst tells whether all devices are in service, have the settings that
+// they had before the first event, and have ended no session.
 func (j *judge) asAtFirst() bool {
 	for i, d := range j.devices {
 		if d.Drain != topologies.Live || !reflect.DeepEqual(*d.Settings, j.first[i]) {
 			return false
 		}
 	}
-	return true
+	return !slices.ContainsFunc(j.bundles, func(b heardBundle) bool { return b.closed })
 }
 
 // next is the earliest timer of the bundles' damping.

@@ -40,6 +40,7 @@ func TestEveryRuleHoldsUnderRandomEvents(t *testing.T) {
 		t.Run(n.preset, func(t *testing.T) {
 			s := newSuite(t, n.preset)
 			defer s.stop()
+			s.found(t)
 			s.check(seed, casesOfRun(t, n.cases), s.maker.plans(), s.held)
 			s.check(seed, max(1, casesOfRun(t, n.cases)*n.orders/n.cases), s.maker.orders(), s.orderless)
 			s.everythingExercised()

@@ -36,6 +36,8 @@ type Core struct {
 
 type session struct {
 	up       bool
+	prefixes int  // candidates held
+	ceased   bool // ended for holding too many; deaf until it comes up again
 	capacity uint64
 	policy   damping.BundlePolicy
 	passed   damping.Passed
@@ -120,6 +122,7 @@ func (c *Core) Step(now time.Duration, inputs []Input, effects []Effect) ([]Effe
 	for i := range inputs {
 		c.apply(&inputs[i])
 	}
+	effects = c.ceaseSessions(effects)
 	timers := c.next <= now
 	if timers {
 		c.bundleTimers()
@@ -139,7 +142,12 @@ func (c *Core) Step(now time.Duration, inputs []Input, effects []Effect) ([]Effe
 func (c *Core) check(in Input) error {
 	switch in.Kind {
 	case SessionUp, SessionDown, Announce, Withdraw, Capacity:
-	case Originate, Drain:
+	case Originate:
+		return nil
+	case Drain:
+		if in.Drain > topologies.Drained {
+			return fmt.Errorf("%v: %v: want %v, %v or %v", in.Kind, in.Drain, topologies.Live, topologies.Warm, topologies.Drained)
+		}
 		return nil
 	case Configure:
 		if in.Settings == nil {
@@ -175,12 +183,10 @@ func (c *Core) apply(in *Input) {
 	case Drain:
 		c.setDrain(in.Drain)
 	case SessionUp:
-		c.sessions[s].up = true
+		c.sessions[s].up, c.sessions[s].ceased = true, false
 	case SessionDown:
 		c.sessions[s].up = false
-		for p := range c.prefixes {
-			c.setCandidate(p, s, candidate{})
-		}
+		c.dropAll(s)
 	case Announce:
 		c.setCandidate(int(in.Prefix), s, candidate{route: in.Route.normal(), present: true})
 	case Withdraw:
@@ -217,11 +223,27 @@ func (c *Core) row(p int32) []candidate {
 
 func (c *Core) setCandidate(p, s int, to candidate) {
 	at := &c.candidates[p*len(c.sessions)+s]
-	if at.equal(to) {
+	if at.equal(to) || to.present && c.sessions[s].ceased {
 		return
+	}
+	if to.present != at.present {
+		c.sessions[s].prefixes += count(to.present) - count(at.present)
 	}
 	*at = to
 	c.mark(p)
+}
+
+func count(present bool) int {
+	if present {
+		return 1
+	}
+	return 0
+}
+
+func (c *Core) dropAll(s int) {
+	for p := range c.prefixes {
+		c.setCandidate(p, s, candidate{})
+	}
 }
 
 func (a candidate) equal(b candidate) bool {

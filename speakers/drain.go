@@ -43,3 +43,19 @@ func (c *Core) configure(s topologies.Settings) {
 	}
 	c.markAll()
 }
+
+// ceaseSessions ends the sessions that hold more prefixes than the settings
+// allow. A prefix counts once, however often it is announced.
+func (c *Core) ceaseSessions(effects []Effect) []Effect {
+	if c.settings.MaxPrefixes == 0 {
+		return effects
+	}
+	for s := range c.sessions {
+		if c.sessions[s].prefixes > c.settings.MaxPrefixes {
+			c.sessions[s].ceased = true
+			c.dropAll(s)
+			effects = append(effects, Effect{Kind: Cease, Bundle: c.cfg.Sessions[s].Bundle})
+		}
+	}
+	return effects
+}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/speakers"
+	"github.com/bagrig/bagrig/topologies"
 )
 
 // race drives the core and its twin over one tape.
@@ -32,7 +33,11 @@ type race struct {
 func newRace(data []byte) *race {
 	r := &race{tape: data, seen: make([]speakers.Decision, tapePrefixes), heard: map[int32]speakers.Told{}, fib: map[int32][]speakers.Hop{}}
 	cfg := r.tape.config()
-	damped := r.tape.choose(4)
+	first := r.tape.next()
+	if first >= 0x80 {
+		cfg.Settings, cfg.Linger = r.tape.settings(), time.Duration(r.tape.choose(3))*tapeLinger
+	}
+	damped := first % 4
 	hold, told := time.Duration(0), (*lowest)(nil)
 	if damped&1 != 0 {
 		hold = tapeHold
@@ -66,7 +71,10 @@ func (r *race) run() error {
 }
 
 func (r *race) input() speakers.Input {
-	if r.tape.choose(16) == 15 {
+	switch kind := r.tape.next(); {
+	case kind >= 0xc0:
+		return r.tape.control()
+	case kind%16 == 15:
 		return speakers.Input{Kind: speakers.Originate}
 	}
 	return r.tape.input(pick(&r.tape, r.twin.cfg.Sessions).Bundle)
@@ -98,7 +106,7 @@ func (r *race) step(batch []speakers.Input) error {
 	for _, in := range batch {
 		r.twin.hear(in)
 	}
-	var want []speakers.Effect
+	want := r.twin.cease()
 	for p := range r.seen {
 		d := r.twin.settle(int32(p))
 		want = append(want, r.twin.differences(int32(p), r.seen[p], d)...)
@@ -107,8 +115,12 @@ func (r *race) step(batch []speakers.Input) error {
 	if diff := differ(want, effects); diff != "" {
 		return fmt.Errorf("effects: got + want -\n%s", diff)
 	}
-	if next := r.core.Next(); next <= r.twin.now {
+	next := r.core.Next()
+	if next <= r.twin.now {
 		return fmt.Errorf("next: got %v, want it after now", next)
+	}
+	if end := r.twin.drainedAt + r.twin.linger(); r.twin.drain == topologies.Drained && r.twin.now < end && next > end {
+		return fmt.Errorf("next: got %v, want no later than %v, when forwarding ends", next, end)
 	}
 	r.carryOut(effects)
 	for p := range r.seen {

@@ -149,6 +149,7 @@ const (
 	Untell                          // withdraw from all neighbours
 	Program                         // give hardware Hops
 	Unprogram                       // take the prefix from hardware
+	Cease                           // end the session over Bundle: it holds more prefixes than the settings allow
 )
 
 // Effect is one thing that the engine must do. The order of effects is that of
@@ -156,7 +157,8 @@ const (
 // after the FIB has it.
 type Effect struct {
 	Kind   EffectKind
-	Prefix int32
+	Prefix int32 // all but Cease
+	Bundle int32 // Cease
 	Told   Told
 	Hops   []Hop // ascending by Bundle; not written to later
 }

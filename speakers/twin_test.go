@@ -2,7 +2,6 @@ package speakers_test
 
 import (
 	"fmt"
-	"math"
 	"math/big"
 	"slices"
 	"time"
@@ -17,11 +16,15 @@ import (
 // works everything out anew, in big integers, every time.
 type twin struct {
 	cfg        speakers.Config
+	settings   topologies.Settings
 	hold       time.Duration
 	told       *lowest // the told stage, or nil
 	now        time.Duration
+	drain      topologies.DrainState
+	drainedAt  time.Duration // when drain became Drained
 	originates bool
 	up         map[int32]bool
+	deaf       map[int32]bool // sessions ended for too many prefixes
 	routes     map[int32]map[int32]speakers.Route // by prefix and bundle
 	capacities map[int32][]bundleSample           // all there ever was
 	values     map[int32][]sample                 // bottleneck values at every change
@@ -34,8 +37,12 @@ type bundleSample struct {
 
 func newTwin(cfg speakers.Config, hold time.Duration, told *lowest) *twin {
 	w := &twin{
-		cfg: cfg, hold: hold, told: told, up: map[int32]bool{}, routes: map[int32]map[int32]speakers.Route{},
+		cfg: cfg, settings: topologies.DefaultSettings(), hold: hold, told: told,
+		up: map[int32]bool{}, deaf: map[int32]bool{}, routes: map[int32]map[int32]speakers.Route{},
 		capacities: map[int32][]bundleSample{}, values: map[int32][]sample{},
+	}
+	if cfg.Settings != nil {
+		w.settings = *cfg.Settings
 	}
 	for _, s := range cfg.Sessions {
 		w.capacities[s.Bundle] = []bundleSample{{0, s.Capacity}}
@@ -49,21 +56,60 @@ func newTwin(cfg speakers.Config, hold time.Duration, told *lowest) *twin {
 func (w *twin) hear(in speakers.Input) {
 	switch in.Kind {
 	case speakers.SessionUp:
-		w.up[in.Bundle] = true
+		w.up[in.Bundle], w.deaf[in.Bundle] = true, false
 	case speakers.SessionDown:
 		w.up[in.Bundle] = false
-		for _, routes := range w.routes {
-			delete(routes, in.Bundle)
-		}
+		w.forget(in.Bundle)
 	case speakers.Announce:
-		w.routes[in.Prefix][in.Bundle] = in.Route
+		if !w.deaf[in.Bundle] {
+			w.routes[in.Prefix][in.Bundle] = in.Route
+		}
 	case speakers.Withdraw:
 		delete(w.routes[in.Prefix], in.Bundle)
 	case speakers.Capacity:
 		w.capacities[in.Bundle] = append(w.capacities[in.Bundle], bundleSample{w.now, in.Capacity})
 	case speakers.Originate:
 		w.originates = true
+	case speakers.Configure:
+		w.settings = *in.Settings
+	case speakers.Drain:
+		if in.Drain == topologies.Drained && w.drain != topologies.Drained {
+			w.drainedAt = w.now
+		}
+		w.drain = in.Drain
 	}
+}
+
+func (w *twin) forget(bundle int32) {
+	for _, routes := range w.routes {
+		delete(routes, bundle)
+	}
+}
+
+// cease ends the sessions that hold too many prefixes after a batch.
+func (w *twin) cease() (list []speakers.Effect) {
+	for _, s := range w.cfg.Sessions {
+		held := 0
+		for _, routes := range w.routes {
+			if _, ok := routes[s.Bundle]; ok {
+				held++
+			}
+		}
+		if most := w.settings.MaxPrefixes; most > 0 && held > most {
+			w.deaf[s.Bundle] = true
+			w.forget(s.Bundle)
+			list = append(list, speakers.Effect{Kind: speakers.Cease, Bundle: s.Bundle})
+		}
+	}
+	return list
+}
+
+// linger is how long a drained device forwards.
+func (w *twin) linger() time.Duration {
+	if w.cfg.Linger > 0 {
+		return w.cfg.Linger
+	}
+	return time.Second
 }
 
 // passed is what hold-down lets through: the least capacity of the last hold,
@@ -109,12 +155,10 @@ func (w *twin) rivals(p int32) []rival {
 	for _, s := range w.cfg.Sessions {
 		route, ok := w.routes[p][s.Bundle]
 		passed := w.passed(s.Bundle)
-		if !ok || passed.Capacity == 0 || slices.Contains(route.Path, w.cfg.ASN) {
+		if !ok || passed.Capacity == 0 || slices.Contains(route.Path, w.cfg.ASN) || w.rejects(p, route) {
 			continue
 		}
-		if route.LocalPref == 0 {
-			route.LocalPref = 100
-		}
+		route.LocalPref = preference(route)
 		if passed.Trial {
 			trials = append(trials, rival{Session: s, Route: route, Passed: passed})
 		} else {
@@ -125,6 +169,27 @@ func (w *twin) rivals(p int32) []rival {
 		return trials
 	}
 	return list
+}
+
+// rejects is import policy.
+func (w *twin) rejects(p int32, r speakers.Route) bool {
+	if int(p) < len(w.cfg.Classes) && slices.Contains(w.settings.RejectClasses, w.cfg.Classes[p]) {
+		return true
+	}
+	return slices.ContainsFunc(r.Tags, func(tag uint32) bool { return slices.Contains(w.settings.RejectTagged, tag) })
+}
+
+func isWarm(r speakers.Route) bool { return slices.Contains(r.Tags, 0xffff0000) }
+
+// preference is the LOCAL_PREF that a route is judged by.
+func preference(r speakers.Route) uint32 {
+	if isWarm(r) {
+		return 0
+	}
+	if r.LocalPref == 0 {
+		return 100
+	}
+	return r.LocalPref
 }
 
 // winners keeps, for one criterion after the other, those that are best in it.
@@ -156,39 +221,118 @@ func lacksValue(r speakers.Route) bool {
 	return !r.Valued || !(linkbw.Community{Value: r.Value}).Valid()
 }
 
-// weigh gives the set's shares and bottleneck value, neighbour by neighbour.
-func weigh(set []rival) (hops []speakers.Hop, valued bool, bottleneck uint64) {
-	for _, r := range set {
-		hops = append(hops, speakers.Hop{Bundle: r.Bundle, Share: 1})
-	}
-	if slices.ContainsFunc(set, func(r rival) bool { return lacksValue(r.Route) }) {
-		return hops, false, 0
-	}
-	sum := new(big.Int)
-	shares := map[int32]uint64{}
-	for _, r := range set {
-		if _, done := shares[r.Bundle]; done {
+func isZero(r speakers.Route) bool { return !lacksValue(r) && r.Value == 0 }
+
+// group is the part of a set that leads to one neighbour.
+type group struct {
+	members  []rival
+	capacity uint64
+	received uint64 // the lowest value, or what counts where there is none
+}
+
+func (w *twin) groups(set []rival) (list []group) {
+	for i, r := range set {
+		same := func(other rival) bool { return other.Neighbor == r.Neighbor }
+		if slices.ContainsFunc(set[:i], same) {
 			continue
 		}
-		total, received := new(big.Int), linkbw.ToBits(r.Value)
-		var pair []rival
-		for _, other := range set {
-			if other.Neighbor == r.Neighbor {
-				pair = append(pair, other)
-				total.Add(total, bigOf(other.Passed.Capacity))
-				received = min(received, linkbw.ToBits(other.Value))
+		members := slices.DeleteFunc(slices.Clone(set), func(other rival) bool { return !same(other) })
+		total := new(big.Int)
+		var values []uint64
+		for _, m := range members {
+			total.Add(total, bigOf(m.Passed.Capacity))
+			if !lacksValue(m.Route) {
+				values = append(values, linkbw.ToBits(m.Value))
 			}
 		}
-		value := min(cut(total), received)
-		split(value, cut(total), pair, shares)
-		sum.Add(sum, bigOf(value))
+		g := group{members: members, capacity: cut(total)}
+		if len(values) > 0 {
+			g.received = slices.Min(values)
+		} else if w.settings.WeightMissing == "default-weight" {
+			g.received = g.capacity
+		}
+		list = append(list, g)
 	}
-	for i := range hops {
-		if sum.Sign() > 0 {
-			hops[i].Share = shares[hops[i].Bundle]
+	return list
+}
+
+// weigh gives the set's shares, neighbour by neighbour.
+func (w *twin) weigh(set []rival) (hops []speakers.Hop) {
+	shares, some := map[int32]uint64{}, false
+	for _, g := range w.groups(set) {
+		share := g.received
+		if w.settings.WeightSource == "bottleneck" {
+			share = min(share, g.capacity)
+		}
+		split(share, g.capacity, g.members, shares)
+		some = some || share > 0
+	}
+	for _, r := range set {
+		some = some && !(lacksValue(r.Route) && w.settings.WeightMissing == "ecmp") &&
+			!(isZero(r.Route) && w.settings.WeightZero == "ecmp")
+	}
+	for _, r := range set {
+		if !some {
+			shares[r.Bundle] = 1
+		}
+		hops = append(hops, speakers.Hop{Bundle: r.Bundle, Share: shares[r.Bundle]})
+	}
+	return hops
+}
+
+// value is what a set is worth to neighbours before it is divided.
+func (w *twin) value(p int32, set []rival, best rival) (uint64, bool) {
+	lacking := slices.ContainsFunc(set, func(r rival) bool { return lacksValue(r.Route) })
+	sum := new(big.Int)
+	switch w.settings.Advertise {
+	case "disable":
+		return 0, false
+	case "set":
+		return w.settings.AdvertiseValue, true
+	}
+	if best.own {
+		return w.origin(p)
+	}
+	switch w.settings.Advertise {
+	case "best-path":
+		return linkbw.ToBits(best.Value), !lacksValue(best.Route)
+	case "aggregate-local":
+		for _, r := range set {
+			sum.Add(sum, bigOf(r.Passed.Capacity))
+		}
+		return cut(sum), true
+	case "aggregate-received":
+		for _, r := range set {
+			sum.Add(sum, bigOf(linkbw.ToBits(r.Value)))
+		}
+		return cut(sum), !lacking && !slices.ContainsFunc(set, func(r rival) bool { return isZero(r.Route) })
+	}
+	for _, g := range w.groups(set) {
+		sum.Add(sum, bigOf(min(g.capacity, g.received)))
+	}
+	switch w.settings.WeightMissing {
+	case "ecmp":
+		return cut(sum), !lacking
+	case "skip":
+		return cut(sum), slices.ContainsFunc(set, func(r rival) bool { return !lacksValue(r.Route) })
+	}
+	return cut(sum), true
+}
+
+// divisor is the number of neighbours by which a value is divided.
+func (w *twin) divisor(t speakers.Told) uint64 {
+	above := map[int32]bool{}
+	for _, bundle := range w.hearers(t) {
+		for _, s := range w.cfg.Sessions {
+			if s.Bundle == bundle && s.NeighborRole >= w.cfg.Role && w.passed(bundle).Capacity > 0 {
+				above[s.Neighbor] = true
+			}
 		}
 	}
-	return hops, true, cut(sum)
+	if w.settings.Divide == "none" || len(above) == 0 {
+		return 1
+	}
+	return uint64(len(above))
 }
 
 // split deals value out in proportion to the pair's capacities, and what
@@ -215,24 +359,26 @@ func (w *twin) decision(p int32) speakers.Decision {
 	if len(set) == 0 {
 		return d
 	}
-	if set[0].own {
-		d.Local, d.Valued = true, true
-		d.Bottleneck, _ = w.origin(p)
-	} else {
-		d.Hops, d.Valued, d.Bottleneck = weigh(set)
-	}
 	best := set[0]
 	for _, r := range set {
 		if r.Neighbor < best.Neighbor {
 			best = r
 		}
 	}
+	d.Local = best.own
 	d.Told = speakers.Told{Present: true, Path: best.Path, Down: !d.Local && best.NeighborRole >= w.cfg.Role}
+	d.Told.Warm = w.drain == topologies.Warm || !slices.ContainsFunc(set, func(r rival) bool { return !isWarm(r.Route) })
+	if !d.Local {
+		d.Hops = w.weigh(set)
+	}
+	if value, ok := w.value(p, set, best); ok {
+		d.Valued, d.Bottleneck = true, value/w.divisor(d.Told)
+	}
 	return d
 }
 
 // settle is decision with the told value as the policy, if there is one, makes
-// it, after it has heard of the present value.
+// it, after it has heard of the present value, and as the drain state leaves it.
 func (w *twin) settle(p int32) speakers.Decision {
 	d := w.decision(p)
 	in := damping.Value{}
@@ -254,6 +400,15 @@ func (w *twin) settle(p int32) speakers.Decision {
 	}
 	if out.Reach == damping.Valued {
 		d.Told.Valued, d.Told.Value = true, linkbw.FromBits(out.Bits)
+		if w.settings.Transitivity != "non-transitive" {
+			d.Told.Form = w.settings.Transitivity
+		}
+	}
+	if w.drain == topologies.Drained {
+		d.Told = speakers.Told{}
+		if w.now >= w.drainedAt+w.linger() {
+			d.Hops = nil
+		}
 	}
 	return d
 }
@@ -295,9 +450,7 @@ func (w *twin) candidates(p int32) []speakers.Candidate {
 	var list []speakers.Candidate
 	for _, s := range w.cfg.Sessions {
 		if r, ok := w.routes[p][s.Bundle]; ok {
-			if r.LocalPref == 0 {
-				r.LocalPref = 100
-			}
+			r.LocalPref = preference(r)
 			if lacksValue(r) {
 				r.Valued, r.Value = false, 0
 			}
@@ -305,89 +458,4 @@ func (w *twin) candidates(p int32) []speakers.Candidate {
 		}
 	}
 	return list
-}
-
-// tape turns any bytes into choices; an empty tape gives zeros for ever.
-type tape []byte
-
-func (t *tape) choose(n int) int {
-	if len(*t) == 0 {
-		return 0
-	}
-	b := (*t)[0]
-	*t = (*t)[1:]
-	return int(b) % n
-}
-
-// pick takes one of the list.
-func pick[T any](t *tape, list []T) T { return list[t.choose(len(list))] }
-
-const (
-	tapeASN      = 5
-	tapePrefixes = 3
-	tapeHold     = 30 * time.Second
-	tapeLowest   = lowest(20 * time.Second)
-)
-
-var (
-	roles        = []topologies.Role{topologies.Edge, topologies.Spine, topologies.Bag}
-	someCapacity = []uint64{4 * unit, 3 * unit, unit, 0, 1, 7, 1<<63 + 10, ^uint64(0)}
-	someValue    = []float32{
-		units(4), units(2), units(1), units(0.3), 0, 0.125, 2.125, math.SmallestNonzeroFloat32, math.MaxFloat32,
-		float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), -1,
-	}
-)
-
-// config takes a speaker off the tape: one to six sessions to up to four
-// neighbours, and the prefixes that it originates.
-func (t *tape) config() speakers.Config {
-	cfg := speakers.Config{ASN: tapeASN, Role: pick(t, roles), Prefixes: tapePrefixes}
-	var neighbors [4]topologies.Role
-	for i := range neighbors {
-		neighbors[i] = pick(t, roles)
-	}
-	for b := range int32(1 + t.choose(6)) {
-		neighbor := t.choose(len(neighbors))
-		cfg.Sessions = append(cfg.Sessions, speakers.Session{
-			Bundle: 10 + 2*b, Neighbor: int32(neighbor), NeighborASN: 1 + uint32(neighbor)*2/3,
-			NeighborRole: neighbors[neighbor], Capacity: pick(t, someCapacity),
-		})
-	}
-	for p := range int32(tapePrefixes) {
-		if t.choose(4) == 3 {
-			cfg.Origins = append(cfg.Origins, speakers.Origin{Prefix: p, Bandwidth: pick(t, someCapacity)})
-		}
-	}
-	return cfg
-}
-
-// route takes a route off the tape; paths are short and of few ASNs, the
-// speaker's own one among them, so that they often tie, loop and hide.
-func (t *tape) route() speakers.Route {
-	var path []uint32
-	for range t.choose(4) {
-		path = append(path, 1+uint32(t.choose(tapeASN)))
-	}
-	return speakers.Route{
-		Path: path, Valued: t.choose(8) != 7, Value: pick(t, someValue),
-		LocalPref: pick(t, []uint32{0, 0, 0, 100, 50, 200}), Origin: pick(t, []uint8{0, 0, 0, 1, 2}),
-	}
-}
-
-// input takes something that happens to one session off the tape.
-func (t *tape) input(bundle int32) speakers.Input {
-	in := speakers.Input{Bundle: bundle}
-	switch t.choose(10) {
-	case 0:
-		in.Kind = speakers.SessionUp
-	case 1:
-		in.Kind = speakers.SessionDown
-	case 2, 3:
-		in.Kind, in.Capacity = speakers.Capacity, pick(t, someCapacity)
-	case 4:
-		in.Kind, in.Prefix = speakers.Withdraw, int32(t.choose(tapePrefixes))
-	default:
-		in.Kind, in.Prefix, in.Route = speakers.Announce, int32(t.choose(tapePrefixes)), t.route()
-	}
-	return in
 }

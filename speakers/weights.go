@@ -26,10 +26,10 @@ func (c *Core) weigh(p int32, set []int) []Hop {
 		return hops
 	}
 	some := false
-	for i, s := range set {
+	for i := range set {
 		switch {
 		case !c.parallel:
-			hops[i].Share = c.share(c.sessions[s].passed.Capacity, c.received(&row[s].route))
+			hops[i].Share = c.share(c.pair(row, set[i:i+1]))
 		case c.leadsPair(set, i):
 			capacity, received := c.pair(row, set[i:])
 			c.split(set[i:], hops[i:], c.share(capacity, received), capacity)
@@ -56,24 +56,18 @@ func (c *Core) wantsEqual(row []candidate, set []int) bool {
 
 // share is what a neighbour gets by its capacity and its received value.
 func (c *Core) share(capacity, received uint64) uint64 {
-	if received == noLimit || c.settings.WeightSource == topologies.SourceBottleneck {
+	if c.settings.WeightSource == topologies.SourceBottleneck {
 		return min(capacity, received)
 	}
 	return received
 }
 
-// noLimit is the received value of a member that counts as its bundle.
-const noLimit = math.MaxUint64
-
-// received is a route's value in bits/s, missing ones as the settings say.
+// received is a route's value in bits/s; 0 where it has none.
 func (c *Core) received(r *Route) uint64 {
-	switch {
-	case r.Valued:
-		return linkbw.ToBits(r.Value)
-	case c.settings.WeightMissing == topologies.MissingDefault:
-		return noLimit
+	if !r.Valued {
+		return 0
 	}
-	return 0
+	return linkbw.ToBits(r.Value)
 }
 
 func equalShares(hops []Hop) {
@@ -94,7 +88,8 @@ func (c *Core) leadsPair(set []int, i int) bool {
 }
 
 // pair gives the capacity of all bundles to the neighbour of set[0] together,
-// and the lowest value received over them.
+// and the lowest value received over them. Without any value that is 0, or
+// their capacity where the settings have missing ones count as that.
 func (c *Core) pair(row []candidate, set []int) (capacity, received uint64) {
 	valued := false
 	for _, s := range set {
@@ -103,13 +98,14 @@ func (c *Core) pair(row []candidate, set []int) (capacity, received uint64) {
 		}
 		capacity = saturatingAdd(capacity, c.sessions[s].passed.Capacity)
 		switch r := &row[s].route; {
-		case !r.Valued && !valued:
-			received = c.received(r)
 		case r.Valued && !valued:
 			received, valued = c.received(r), true
 		case r.Valued:
 			received = min(received, c.received(r))
 		}
+	}
+	if !valued && c.settings.WeightMissing == topologies.MissingDefault {
+		received = capacity
 	}
 	return capacity, received
 }

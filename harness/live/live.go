@@ -73,6 +73,7 @@ type Engine struct {
 	settings []topologies.Settings
 	drains   []topologies.DrainState
 	holds    map[holding]bool
+	closed   map[int32]string // sessions that a speaker ended, by bundle: its name
 	past     state.Counters
 	pastLog  []state.NLRI
 	now      time.Duration
@@ -131,7 +132,7 @@ func New(opts Options) (_ *Engine, err error) {
 	for _, b := range t.Bundles {
 		e.members = append(e.members, b.Members)
 	}
-	e.holds = map[holding]bool{}
+	e.holds, e.closed = map[holding]bool{}, map[int32]string{}
 	e.drains = make([]topologies.DrainState, len(t.Devices))
 	if e.settings = slices.Clone(opts.Settings); e.settings == nil {
 		e.settings = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(t.Devices))

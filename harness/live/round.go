@@ -63,7 +63,31 @@ func (e *Engine) round(ctx context.Context) (stepped bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	return true, e.fence(ctx, func(d int) bool { return told[d] })
+	if err := e.fence(ctx, func(d int) bool { return told[d] }); err != nil {
+		return true, err
+	}
+	return true, e.ceaseSessions(ctx)
+}
+
+// ceaseSessions cuts the sessions that a speaker wants ended. Its neighbour
+// hears of it in the next round.
+func (e *Engine) ceaseSessions(ctx context.Context) error {
+	var list []int32
+	for d, s := range e.speakers {
+		for _, b := range s.TakeCeased() {
+			if e.wires[b] != nil && !slices.Contains(list, b) {
+				list = append(list, b)
+				e.closed[b] = e.topology.Devices[d].Name
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if err := e.waitLull(ctx); err != nil { // what is in flight belongs to this round
+		return err
+	}
+	return e.cut(ctx, list)
 }
 
 // step gives a speaker its input: all of it at once, or each by itself where
@@ -107,7 +131,7 @@ func (e *Engine) Snapshot() *state.Snapshot {
 		a, _ := e.cores[ends[0]].Bundle(int32(b))
 		z, _ := e.cores[ends[1]].Bundle(int32(b))
 		s.Bundles[b] = state.Bundle{
-			Members: e.members[b], Capacity: a.Passed.Capacity, Trial: a.Passed.Trial, Up: a.Up && z.Up,
+			Members: e.members[b], Capacity: a.Passed.Capacity, Trial: a.Passed.Trial, Up: a.Up && z.Up, CeasedBy: e.closed[int32(b)],
 		}
 	}
 	for h := range e.holds {

@@ -151,6 +151,7 @@ func (e *Engine) open(ctx context.Context, bundles []int32) error {
 	}
 	e.mu.Lock()
 	for _, b := range bundles {
+		delete(e.closed, b)
 		e.peers[2*b], e.peers[2*b+1] = api.PeerState_UNKNOWN, api.PeerState_UNKNOWN
 	}
 	e.mu.Unlock()

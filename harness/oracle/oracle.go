@@ -25,6 +25,7 @@ import (
 type Bundle struct {
 	Capacity uint64 // bits/s as the bundle's damping passes it; 0 = down
 	Trial    bool   // back from down: only for prefixes without any other candidate
+	Closed   bool   // the bundle is there and its session is not: nothing is told over it
 }
 
 // Oracle holds what stays the same in all states of one topology. It is not

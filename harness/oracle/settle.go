@@ -32,6 +32,9 @@ func (o *Oracle) StateOf(b []Bundle, devices []Device) *State {
 	for i, e := range o.ends {
 		x := b[e.bundle]
 		s.cap[i], s.up[i], s.trial[i] = x.Capacity, x.Capacity > 0, x.Trial
+		if x.Closed {
+			s.cap[i] = 0 // nothing comes or goes over it
+		}
 	}
 	w := work{State: s, stale: make([]bool, len(o.asn))}
 	for p := range o.prefixes {

@@ -127,7 +127,7 @@ type ExplainedStage struct {
 type ExplainedTold struct {
 	Present bool     `json:"present"`
 	Value   *uint64  `json:"told_bps"`         // nil = no value
-	Bytes   *float32 `json:"bytes_per_second"` // as on the wire
+	Bytes   *float64 `json:"bytes_per_second"` // exactly as on the wire
 	Wire    []string `json:"link_bandwidth_communities"`
 	Tags    []string `json:"communities"`
 	ASPath  []uint32 `json:"as_path"`
@@ -335,12 +335,19 @@ func reachName(r damping.Reach) string {
 func told(t speakers.Telling) ExplainedTold {
 	e := ExplainedTold{Present: t.Present, Wire: []string{}, Tags: tagTexts(t.Tags), ASPath: numbers(t.WirePath), Why: t.Why}
 	if t.Valued {
-		e.Value, e.Bytes = received(true, t.Value), &t.Value
+		e.Value, e.Bytes = received(true, t.Value), exact(t.Value)
 	}
 	for _, c := range t.Wire {
 		e.Wire = append(e.Wire, spaced(c[:]))
 	}
 	return e
+}
+
+// exact is a value in all its digits; JSON cuts a float32's to the fewest that
+// tell it from its neighbours.
+func exact(v float32) *float64 {
+	f := float64(v)
+	return &f
 }
 
 // spaced is bytes in hexadecimal, as packet dumps have them: 40 04 fd e8.

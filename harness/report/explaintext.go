@@ -265,7 +265,7 @@ func (e *Explanation) toldText(line func(name, text string)) {
 	}
 	what := "a route without a value"
 	if t.Value != nil {
-		what = fmt.Sprintf("%s = %s bytes/s", e.amount(*t.Value), strconv.FormatFloat(float64(*t.Bytes), 'f', -1, 64))
+		what = fmt.Sprintf("%s = %s bytes/s", e.amount(*t.Value), strconv.FormatFloat(*t.Bytes, 'f', -1, 64))
 	}
 	line("told", fmt.Sprintf("%s, to %d of %d neighbours", what, e.hearers(), len(e.Sessions)))
 	for _, c := range t.Wire {
@@ -322,7 +322,11 @@ func (e *Explanation) sessionText() string {
 func (e *Explanation) hardwareText() string {
 	h := e.Hardware
 	if !h.Programmed {
-		return fmt.Sprintf("hardware  %s: no entry\n", h.Profile)
+		why := ""
+		if e.Prefix.Local {
+			why = ", the prefix is the device's own"
+		}
+		return fmt.Sprintf("hardware  %s: no entry%s\n", h.Profile, why)
 	}
 	where := fmt.Sprintf("group %d", h.Group)
 	if h.Group == 0 {
@@ -337,7 +341,15 @@ func (e *Explanation) hardwareText() string {
 		dropped = "dropped " + some(h.Dropped)
 	}
 	return fmt.Sprintf("hardware  %s: %s, weights %s, error %s %%, %s; groups %d of %d, peak %d\n",
-		h.Profile, where, ratio(weights), number(100*h.Error), dropped, h.Groups, h.GroupsLimit, h.GroupsPeak)
+		h.Profile, where, ratio(weights), percent(h.Error), dropped, h.Groups, h.GroupsLimit, h.GroupsPeak)
+}
+
+// percent is an error; what float32 rounding alone makes is not spelled out.
+func percent(e Number) string {
+	if e > 0 && e < 1e-5 {
+		return "<0.001"
+	}
+	return number(100 * e)
 }
 
 // ratio is a weight vector: 3:4:4, or 32 x 1 where it is long and equal.

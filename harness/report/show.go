@@ -8,7 +8,6 @@ import (
 
 	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/state"
-	"github.com/bagrig/bagrig/speakers/linkbw"
 )
 
 // Table is one of the tables that `bagrig show` prints. Exactly one of its
@@ -61,7 +60,7 @@ type ToldRow struct {
 	Prefix     string   `json:"prefix"`
 	Bottleneck *uint64  `json:"bottleneck_bps"` // nil = no value
 	Told       *uint64  `json:"told_bps"`       // nil = no value
-	Bytes      *float32 `json:"bytes_per_second"`
+	Bytes      *float64 `json:"bytes_per_second"`
 	Scope      string   `json:"scope"` // everywhere or down
 	Warm       bool     `json:"warm"`
 	ASPath     []uint32 `json:"as_path"` // before the device prepends its ASN
@@ -167,8 +166,7 @@ func (n naming) toldRows(d, p int, r *state.Route) []ToldRow {
 		row.Bottleneck = &r.Bottleneck
 	}
 	if r.Told.Valued {
-		bits := linkbw.ToBits(r.Told.Value)
-		row.Told, row.Bytes = &bits, &r.Told.Value
+		row.Told, row.Bytes = received(true, r.Told.Value), exact(r.Told.Value)
 	}
 	return []ToldRow{row}
 }
@@ -253,7 +251,7 @@ func (t *Table) fibText() (rows [][]string) {
 		if r.Group == 0 {
 			group = "-"
 		}
-		rows = append(rows, []string{r.Device, r.Prefix, group, strings.Join(weights, ", "), number(100 * r.Error), dash(strings.Join(r.Dropped, " "))})
+		rows = append(rows, []string{r.Device, r.Prefix, group, strings.Join(weights, ", "), percent(r.Error), dash(strings.Join(r.Dropped, " "))})
 	}
 	return rows
 }

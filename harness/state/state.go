@@ -68,6 +68,7 @@ type Bundle struct {
 	Capacity uint64 // bits/s as the bundle's damping passes it; 0 = down
 	Trial    bool   // back from down and on trial
 	Up       bool   // the session is Established
+	CeasedBy string // the device that ended the session by its import policy; empty = none
 }
 
 // Snapshot is the whole network at one moment. It shares nothing with the

@@ -71,6 +71,7 @@ type Speaker struct {
 	byAddress map[string]int // index in opts.Peers
 	decode    decoder        // used by the watcher only
 	up        []bool         // by peer; used by the watcher only
+	routerIDs []string       // by peer: the first one seen; used by the watcher only
 
 	mu    sync.Mutex
 	queue []speakers.Input
@@ -80,13 +81,14 @@ type Speaker struct {
 	spare   []speakers.Input // the queue that the last step emptied
 	effects []speakers.Effect
 	told    []speakers.Told // by prefix
+	ceased  []int32
 }
 
 // Start starts the server, its policies and its watcher. It has no peers yet.
 func Start(ctx context.Context, opts Options) (*Speaker, error) {
 	s := &Speaker{
 		opts: opts, hook: newStopHook(), served: make(chan struct{}),
-		byAddress: make(map[string]int, len(opts.Peers)), up: make([]bool, len(opts.Peers)),
+		byAddress: make(map[string]int, len(opts.Peers)), up: make([]bool, len(opts.Peers)), routerIDs: make([]string, len(opts.Peers)),
 		told: make([]speakers.Told, len(opts.Prefixes.list)),
 	}
 	for i, p := range opts.Peers {
@@ -187,6 +189,14 @@ func (s *Speaker) onPeer(e *api.WatchEventResponse_PeerEvent) {
 		return
 	}
 	bundle, state := s.opts.Peers[i].Bundle, e.Peer.State.SessionState
+	if state == api.PeerState_ESTABLISHED {
+		id := e.Peer.State.RouterId
+		if was := s.routerIDs[i]; was != "" && was != id {
+			s.opts.Events.Failed(fmt.Errorf("speaker %q: neighbour %s came back with router id %s: it was %s", s.opts.Name, e.Peer.State.NeighborAddress, id, was))
+			return
+		}
+		s.routerIDs[i] = id
+	}
 	// ADJIN is silent when a session falls, so this is where the core hears
 	// that the session's candidates are gone.
 	switch up := state == api.PeerState_ESTABLISHED; {
@@ -240,6 +250,8 @@ func (s *Speaker) Step(ctx context.Context, now time.Duration, in Frozen, progra
 		case speakers.Untell:
 			told = true
 			err = s.untell(ctx, e.Prefix)
+		case speakers.Cease:
+			s.ceased = append(s.ceased, e.Bundle)
 		}
 		if err != nil {
 			return told, fmt.Errorf("speaker %q: prefix %v: %w", s.opts.Name, s.opts.Prefixes.list[e.Prefix], err)
@@ -247,6 +259,13 @@ func (s *Speaker) Step(ctx context.Context, now time.Duration, in Frozen, progra
 	}
 	clear(s.effects)
 	return told, nil
+}
+
+// TakeCeased returns the sessions that the core wants ended, and forgets them.
+func (s *Speaker) TakeCeased() []int32 {
+	list := s.ceased
+	s.ceased = nil
+	return list
 }
 
 // AddPeer makes the session's neighbour known. It is passive: the wire dials.

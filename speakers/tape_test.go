@@ -1,0 +1,144 @@
+package speakers_test
+
+import (
+	"math"
+	"time"
+
+	"github.com/bagrig/bagrig/speakers"
+	"github.com/bagrig/bagrig/topologies"
+)
+
+// tape turns any bytes into choices; an empty tape gives zeros for ever.
+type tape []byte
+
+func (t *tape) choose(n int) int { return t.next() % n }
+
+// next is one byte. Where a choice has grown since tapes were first kept, the
+// high bits of its byte, which those tapes leave clear, make the new part of it.
+func (t *tape) next() int {
+	if len(*t) == 0 {
+		return 0
+	}
+	b := (*t)[0]
+	*t = (*t)[1:]
+	return int(b)
+}
+
+// pick takes one of the list.
+func pick[T any](t *tape, list []T) T { return list[t.choose(len(list))] }
+
+const (
+	tapeASN      = 5
+	tapePrefixes = 3
+	tapeHold     = 30 * time.Second
+	tapeLinger   = 4 * time.Second
+	tapeLowest   = lowest(20 * time.Second)
+)
+
+var (
+	roles        = []topologies.Role{topologies.Edge, topologies.Spine, topologies.Bag}
+	someCapacity = []uint64{4 * unit, 3 * unit, unit, 0, 1, 7, 1<<63 + 10, ^uint64(0)}
+	someValue    = []float32{
+		units(4), units(2), units(1), units(0.3), 0, 0.125, 2.125, math.SmallestNonzeroFloat32, math.MaxFloat32,
+		float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), -1,
+	}
+	tapeClasses = []string{"spine", "fabric"} // prefix 2 has none
+	someTags    = [][]uint32{
+		{speakers.GracefulShutdown}, {7, speakers.GracefulShutdown}, {speakers.ScopeDown}, {65000<<16 | 9, 7}, nil,
+	}
+	someSetting = map[string][]string{ // of the knobs that take a free value
+		"advertise.value":           {"0", "1G", "25.6T", "100G"},
+		"rib-batch":                 {"200ms", "0s"},
+		"import.max-prefixes":       {"0", "0", "0", "1", "2"},
+		"import.reject-classes":     {"", "", "spine", "fabric,spine", "region"},
+		"import.reject-communities": {"", "", "65000:9", "65000:1", "65535:0", "1:1,0:7"},
+	}
+)
+
+// config takes a speaker off the tape: one to six sessions to up to four
+// neighbours, and the prefixes that it originates.
+func (t *tape) config() speakers.Config {
+	cfg := speakers.Config{ASN: tapeASN, Role: pick(t, roles), Prefixes: tapePrefixes, Classes: tapeClasses}
+	var neighbors [4]topologies.Role
+	for i := range neighbors {
+		neighbors[i] = pick(t, roles)
+	}
+	for b := range int32(1 + t.choose(6)) {
+		neighbor := t.choose(len(neighbors))
+		cfg.Sessions = append(cfg.Sessions, speakers.Session{
+			Bundle: 10 + 2*b, Neighbor: int32(neighbor), NeighborASN: 1 + uint32(neighbor)*2/3,
+			NeighborRole: neighbors[neighbor], Capacity: pick(t, someCapacity),
+		})
+	}
+	for p := range int32(tapePrefixes) {
+		if t.choose(4) == 3 {
+			cfg.Origins = append(cfg.Origins, speakers.Origin{Prefix: p, Bandwidth: pick(t, someCapacity)})
+		}
+	}
+	return cfg
+}
+
+// settings takes valid settings off the tape; zeros give the defaults.
+func (t *tape) settings() *topologies.Settings {
+	s := topologies.DefaultSettings()
+	for _, k := range topologies.Knobs() {
+		values := k.Values
+		if free, ok := someSetting[k.Name]; ok {
+			values = free
+		}
+		if err := s.Set(k.Name, pick(t, values)); err != nil {
+			panic(err) // someSetting lacks the knob
+		}
+	}
+	switch {
+	case s.Advertise == topologies.AdvertiseDisable:
+		s.AdvertiseValue, s.Divide = 0, topologies.DivideNone
+	case s.Advertise == topologies.AdvertiseSet && s.AdvertiseValue == 0:
+		s.AdvertiseValue = 7 * unit
+	}
+	return &s
+}
+
+// control takes an input off the tape that concerns the whole speaker.
+func (t *tape) control() speakers.Input {
+	if t.choose(2) == 0 {
+		return speakers.Input{Kind: speakers.Configure, Settings: t.settings()}
+	}
+	return speakers.Input{Kind: speakers.Drain, Drain: topologies.DrainState(t.choose(3))}
+}
+
+// route takes a route off the tape; paths are short and of few ASNs, the
+// speaker's own one among them, so that they often tie, loop and hide.
+func (t *tape) route() speakers.Route {
+	var path []uint32
+	for range t.choose(4) {
+		path = append(path, 1+uint32(t.choose(tapeASN)))
+	}
+	valued := t.next()
+	r := speakers.Route{
+		Path: path, Valued: valued%8 != 7, Value: pick(t, someValue),
+		LocalPref: pick(t, []uint32{0, 0, 0, 100, 50, 200}), Origin: pick(t, []uint8{0, 0, 0, 1, 2}),
+	}
+	if valued >= 0x80 {
+		r.Tags = pick(t, someTags)
+	}
+	return r
+}
+
+// input takes something that happens to one session off the tape.
+func (t *tape) input(bundle int32) speakers.Input {
+	in := speakers.Input{Bundle: bundle}
+	switch t.choose(10) {
+	case 0:
+		in.Kind = speakers.SessionUp
+	case 1:
+		in.Kind = speakers.SessionDown
+	case 2, 3:
+		in.Kind, in.Capacity = speakers.Capacity, pick(t, someCapacity)
+	case 4:
+		in.Kind, in.Prefix = speakers.Withdraw, int32(t.choose(tapePrefixes))
+	default:
+		in.Kind, in.Prefix, in.Route = speakers.Announce, int32(t.choose(tapePrefixes)), t.route()
+	}
+	return in
+}
