@@ -55,3 +55,25 @@ type Value struct {
 type ToldPolicy interface {
 	Step(now time.Duration, in Value) (Value, time.Duration)
 }
+
+// AttributeHearer is a ToldPolicy that also wants to know when a route's
+// attributes changed and its input did not (law 5). AttributeChange is called
+// instead of Step, with the same contract and result: it returns what to tell
+// from now on, and when Step must be called. A change that comes with a change
+// of the input, or at the moment the timer is due, is a Step alone.
+type AttributeHearer interface {
+	ToldPolicy
+	AttributeChange(now time.Duration) (Value, time.Duration)
+}
+
+// BundleInfo is what a bundle stage may know of the bundle it stands on. The
+// zero value says that nothing is known.
+type BundleInfo struct {
+	Members int    // at full health
+	Speed   uint64 // bits/s of one member
+	Length  int    // metres
+	Class   string // the user's word for the kind of bundle, for Plan
+}
+
+// Full is the capacity at full health in bits/s.
+func (b BundleInfo) Full() uint64 { return uint64(max(b.Members, 0)) * b.Speed }

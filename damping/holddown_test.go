@@ -19,8 +19,45 @@ type sample struct {
 
 // twinHoldDown keeps the whole history and searches it at every step.
 type twinHoldDown struct {
-	t       time.Duration
+	params  HoldDown
 	history []sample
+}
+
+// hold is the hold from each change of the history on.
+func (w *twinHoldDown) hold() []time.Duration {
+	out := make([]time.Duration, len(w.history))
+	now, falls, falling := w.params.T, []time.Duration(nil), false
+	for i, s := range w.history {
+		if i > 0 && s.Capacity != w.history[i-1].Capacity {
+			fall := s.Capacity < w.history[i-1].Capacity
+			if fall && !falling && w.params.Forget > 0 {
+				now *= 2
+				if n := len(falls); n == 0 || s.At-falls[n-1] >= w.params.Forget {
+					now = w.params.T
+				}
+				now = min(now, w.params.Max)
+				falls = append(falls, s.At)
+			}
+			falling = fall
+		}
+		out[i] = now
+	}
+	return out
+}
+
+// start is the time that the window has got to: now less the hold, or further
+// where an earlier, shorter hold had got further.
+func (w *twinHoldDown) start(now time.Duration) time.Duration {
+	hold := w.hold()
+	at := -Never
+	for i, h := range hold {
+		until := now
+		if i+1 < len(hold) {
+			until = w.history[i+1].At
+		}
+		at = max(at, until-h)
+	}
+	return at
 }
 
 func (w *twinHoldDown) passed(now time.Duration) Passed {
@@ -33,13 +70,14 @@ func (w *twinHoldDown) passed(now time.Duration) Passed {
 		first--
 	}
 	least := w.history[last].Capacity
+	start, hold := w.start(now), w.hold()
 	for i := first; i < last; i++ {
-		if left := w.history[i+1].At; left > now-w.t {
+		if left := w.history[i+1].At; left > start {
 			least = min(least, w.history[i].Capacity)
 		}
 	}
 	back := first > 0
-	return Passed{Capacity: least, Trial: back && now < w.history[first].At+w.t}
+	return Passed{Capacity: least, Trial: back && now < w.history[first].At+hold[first]}
 }
 
 func (w *twinHoldDown) next(now, limit time.Duration) time.Duration {
@@ -190,14 +228,14 @@ func TestNewHoldDownRefusesNegativeTime(t *testing.T) {
 
 // checkHoldDown drives the policy through a series, tick by tick, beside the
 // twin: same output, the next timer exact, and nothing missed between.
-func checkHoldDown(t *testing.T, hold time.Duration, series []sample) {
+func checkHoldDown(t *testing.T, params HoldDown, series []sample) {
 	t.Helper()
-	policy, twin := HoldDown{T: hold}.NewBundle(), &twinHoldDown{t: hold}
+	policy, twin := params.NewBundle(), &twinHoldDown{params: params}
 	next, last := Never, uint64(0)
 	check := func(at time.Duration, got, want Passed) {
 		t.Helper()
 		if got != want {
-			t.Fatalf("T %d, series %v, at %d: got %v, want %v", hold, series, at, got, want)
+			t.Fatalf("%v, series %v, at %d: got %v, want %v", params, series, at, got, want)
 		}
 	}
 	fire := func(until time.Duration) {
@@ -217,13 +255,13 @@ func checkHoldDown(t *testing.T, hold time.Duration, series []sample) {
 		if i+1 < len(series) && series[i+1].At == s.At {
 			continue
 		}
-		if want := twin.next(s.At, s.At+2*hold+1); next != want {
-			t.Fatalf("T %d, series %v, at %d: got next %d, want %d", hold, series, s.At, next, want)
+		if want := twin.next(s.At, s.At+2*max(params.T, params.Max)+1); next != want {
+			t.Fatalf("%v, series %v, at %d: got next %d, want %d", params, series, s.At, next, want)
 		}
 	}
 	fire(Never - 1)
 	if got, want := twin.passed(Never-1), (Passed{Capacity: last}); got != want {
-		t.Fatalf("T %d, series %v: twin ends at %v, want %v", hold, series, got, want)
+		t.Fatalf("%v, series %v: twin ends at %v, want %v", params, series, got, want)
 	}
 }
 
@@ -262,17 +300,92 @@ func TestHoldDownIsTheLeastOfTheLastT(t *testing.T) {
 	ps := gopter.NewProperties(params)
 	ps.Property("as a search of the full history finds, with exact timers", prop.ForAll(
 		func(hold time.Duration, series []sample) bool {
-			checkHoldDown(t, hold, series)
+			checkHoldDown(t, HoldDown{T: hold}, series)
 			return true
 		}, genHold(), genSeries()))
+	ps.Property("and so where the hold doubles", prop.ForAll(
+		func(hold, more, longer time.Duration, series []sample) bool {
+			checkHoldDown(t, HoldDown{T: hold + 1, Max: hold + 1 + 2*more, Forget: hold + 1 + 2*more + longer}, series)
+			return true
+		}, genHold(), genHold(), genHold(), genSeries()))
 	ps.TestingRun(t)
 }
 
 func FuzzHoldDown(f *testing.F) {
 	f.Add(uint8(10), []byte{0, 4, 5, 2, 5, 4, 0, 0, 3, 4})
 	f.Fuzz(func(t *testing.T, hold uint8, raw []byte) {
-		checkHoldDown(t, time.Duration(hold%32), seriesOf(raw[:min(len(raw), 128)]))
+		checkHoldDown(t, HoldDown{T: time.Duration(hold % 32)}, seriesOf(raw[:min(len(raw), 128)]))
 	})
+}
+
+func FuzzDoublingHoldDown(f *testing.F) {
+	f.Add(uint8(5), uint8(20), uint8(3), []byte{0, 4, 5, 2, 5, 4, 0, 0, 3, 4, 1, 2, 1, 4})
+	f.Fuzz(func(t *testing.T, hold, more, longer uint8, raw []byte) {
+		p := HoldDown{T: time.Duration(hold%16) + 1}
+		p.Max = p.T + time.Duration(more%64)
+		p.Forget = p.Max + time.Duration(longer%64)
+		checkHoldDown(t, p, seriesOf(raw[:min(len(raw), 96)]))
+	})
+}
+
+func TestHoldDownDoublesWhileFallsComeWithinForget(t *testing.T) {
+	const s = time.Second
+	stage := HoldDown{T: 30 * s, Max: 120 * s, Forget: 300 * s}
+	c := func(at time.Duration, capacity uint64) told { return told{at, Passed{Capacity: capacity}} }
+	trial := func(at time.Duration, capacity uint64) told { return told{at, Passed{capacity, true}} }
+	cases := []struct {
+		name   string
+		series []sample
+		want   []told
+	}{
+		{"30, 60, 120 and 120 s",
+			[]sample{{0, 8}, {100 * s, 7}, {101 * s, 8}, {200 * s, 7}, {201 * s, 8}, {400 * s, 7}, {401 * s, 8}, {600 * s, 7}, {601 * s, 8}},
+			[]told{c(0, 8), c(100*s, 7), c(131*s, 8), c(200*s, 7), c(261*s, 8), c(400*s, 7), c(521*s, 8), c(600*s, 7), c(721*s, 8)}},
+		{"forgotten after 300 s without a fall",
+			[]sample{{0, 8}, {100 * s, 7}, {101 * s, 8}, {200 * s, 7}, {201 * s, 8}, {500 * s, 7}, {501 * s, 8}},
+			[]told{c(0, 8), c(100*s, 7), c(131*s, 8), c(200*s, 7), c(261*s, 8), c(500*s, 7), c(531*s, 8)}},
+		{"members lost one by one are one fall",
+			[]sample{{0, 8}, {100 * s, 7}, {101 * s, 6}, {102 * s, 5}, {103 * s, 8}},
+			[]told{c(0, 8), c(100*s, 7), c(101*s, 6), c(102*s, 5), c(133*s, 8)}},
+		{"what waits when the hold grows waits longer",
+			[]sample{{0, 8}, {100 * s, 4}, {101 * s, 6}, {110 * s, 5}},
+			[]told{c(0, 8), c(100*s, 4), c(161*s, 5)}},
+		{"a return from down is on trial for the hold of the moment",
+			[]sample{{0, 8}, {100 * s, 0}, {101 * s, 8}, {140 * s, 0}, {141 * s, 8}},
+			[]told{c(0, 8), c(100*s, 0), trial(101*s, 8), c(131*s, 8), c(140*s, 0), trial(141*s, 8), c(201*s, 8)}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if d := cmp.Diff(drive(stage.NewBundle(), c.series), c.want); d != "" {
+				t.Errorf("-got +want\n%s", d)
+			}
+		})
+	}
+}
+
+func TestARiseThatIsDueAtTheMomentOfAFallPassesBeforeTheHoldGrows(t *testing.T) {
+	p := HoldDown{T: 10, Max: 20, Forget: 100}.NewBundle()
+	for _, s := range []sample{{0, 8}, {100, 4}, {101, 6}} {
+		p.Step(s.At, s.Capacity)
+	}
+	if got, next := p.Step(111, 5); got.Capacity != 5 || next != Never {
+		t.Errorf("a fall to 5 as the rise to 6 is due: got %v, next %v, want 5 and Never", got, next)
+	}
+}
+
+func TestDoublingHoldDownRefusesBadOrders(t *testing.T) {
+	const s = time.Second
+	for want, h := range map[string]HoldDown{
+		"holddown: T 0s: want more than 0 where it doubles": {Max: s, Forget: s},
+		"holddown: max 1s: want T 2s or more":               {T: 2 * s, Max: s, Forget: s},
+		"holddown: max 0s: want T 2s or more":               {T: 2 * s, Forget: s},
+		"holddown: forget 3s: want max 4s or more":          {T: s, Max: 4 * s, Forget: 3 * s},
+		"holddown: forget 0s: want max 4s or more":          {T: s, Max: 4 * s},
+	} {
+		if err := h.Validate(); err == nil || err.Error() != want {
+			t.Errorf("%+v: got %v, want %q", h, err, want)
+		}
+	}
 }
 
 func TestStepOfHoldDownDoesNotAllocate(t *testing.T) {

@@ -99,6 +99,11 @@ func TestLawsCombine(t *testing.T) {
 			Law{Over: 0.10, Step: member, OverSlack: member, Settle: hold.T, Spacing: hold.T, PerChange: 1}},
 		{"hold-downs add their times", Pipeline{Bundle: []BundleStage{hold, HoldDown{T: time.Second}}},
 			Law{Settle: 31 * time.Second, Spacing: 30 * time.Second, PerChange: 1}},
+		{"what keeps falls back takes its time from the spacing before", Pipeline{Bundle: []BundleStage{hold, CarrierDelay{Down: Fixed(10 * time.Second)}}},
+			Law{Settle: 40 * time.Second, Late: 10 * time.Second, Spacing: 20 * time.Second, PerChange: 1}},
+		{"0 told as the lowest level goes through the next stage", Pipeline{Told: []ToldStage{
+			Quantize{Step: member, Anchor: 72 * member}, Quantize{Step: 4 * member, Error: 1}}},
+			Law{Over: 1, UnderSlack: member/2 + 1, OverSlack: 6 * member, Zero: 6*member + member>>equalShift + 1, Top: 72 * member, PerChange: 1}},
 		{"errors multiply, one step for all", Pipeline{Told: []ToldStage{
 			Quantize{Step: member, Error: 0.5}, Quantize{Step: member, Error: 1}}},
 			Law{Over: 2, Step: member, OverSlack: 2 * member, PerChange: 1}},

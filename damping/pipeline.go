@@ -8,16 +8,26 @@ import (
 
 // BundleStage is one step of a pipeline on the bundle: a BundlePolicy with its
 // parameters. NewBundle returns a policy in its first state. A stage whose
-// parameters can be wrong has a method Validate() error.
+// parameters can be wrong has a method Validate() error, and one that must know
+// the bundle is an InformedStage too.
 type BundleStage interface {
 	NewBundle() BundlePolicy
 	Law() Law
 	String() string
 }
 
+// InformedStage is a BundleStage whose policy, and so whose law, depends on the
+// bundle. NewBundle and Law are then those of a bundle of which nothing is known.
+type InformedStage interface {
+	BundleStage
+	NewBundleFor(BundleInfo) BundlePolicy
+	LawFor(BundleInfo) Law
+}
+
 // ToldStage is one step of a pipeline on the told value. NewTold returns a
 // policy in its first state. A stage whose output depends on its present input
-// alone says so by a method Memoryless() bool.
+// alone says so by a method Memoryless() bool. One that must know the speaker or
+// the prefix is a SpeakerStage too.
 type ToldStage interface {
 	NewTold() ToldPolicy
 	Law() Law
@@ -31,9 +41,14 @@ type Pipeline struct {
 	Name   string
 	Bundle []BundleStage
 	Told   []ToldStage
+
+	// Settle is the most that Law().Settle may be; Validate refuses a pipeline
+	// that takes longer. 0 states nothing.
+	Settle time.Duration
 }
 
-// Validate returns the first error of a stage that has a Validate method.
+// Validate returns the first error of a stage that has a Validate method, or
+// names the stage with which the pipeline takes longer than the stated Settle.
 func (p Pipeline) Validate() error {
 	check := func(place string, i int, stage any) error {
 		if stage == nil {
@@ -48,48 +63,62 @@ func (p Pipeline) Validate() error {
 		}
 		return nil
 	}
+	settle := time.Duration(0)
+	within := func(place string, i int, stage interface {
+		Law() Law
+		String() string
+	}) error {
+		if err := check(place, i, stage); err != nil {
+			return err
+		}
+		settle = later(settle, stage.Law().Settle)
+		if p.Settle > 0 && settle > p.Settle {
+			return fmt.Errorf("pipeline %q: %s stage %d: %v: settles in %v, longer than the stated settle time %v",
+				p.Name, place, i+1, stage, settle, p.Settle)
+		}
+		return nil
+	}
+	if p.Settle < 0 {
+		return fmt.Errorf("pipeline %q: settle time %v: want 0 or more", p.Name, p.Settle)
+	}
 	for i, s := range p.Bundle {
-		if err := check("bundle", i, s); err != nil {
+		if err := within("bundle", i, s); err != nil {
 			return err
 		}
 	}
 	for i, s := range p.Told {
-		if err := check("told", i, s); err != nil {
+		if err := within("told", i, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// NewBundle returns the bundle stages as one policy, for one bundle.
-func (p Pipeline) NewBundle() BundlePolicy {
-	switch len(p.Bundle) {
+// NewBundle is NewBundleFor a bundle of which nothing is known.
+func (p Pipeline) NewBundle() BundlePolicy { return p.NewBundleFor(BundleInfo{}) }
+
+// NewBundleFor returns the bundle stages as one policy, for one bundle.
+func (p Pipeline) NewBundleFor(info BundleInfo) BundlePolicy {
+	policies := make([]bundleLink, len(p.Bundle))
+	for i, s := range p.Bundle {
+		if informed, ok := s.(InformedStage); ok {
+			policies[i].policy = informed.NewBundleFor(info)
+		} else {
+			policies[i].policy = s.NewBundle()
+		}
+	}
+	switch len(policies) {
 	case 0:
 		return passBundle{}
 	case 1:
-		return p.Bundle[0].NewBundle()
+		return policies[0].policy
 	}
-	c := &bundleChain{links: make([]bundleLink, len(p.Bundle))}
-	for i, s := range p.Bundle {
-		c.links[i].policy = s.NewBundle()
-	}
-	return c
+	return &bundleChain{links: policies}
 }
 
-// NewTold returns the told stages as one policy, for one prefix at one speaker.
-func (p Pipeline) NewTold() ToldPolicy {
-	switch len(p.Told) {
-	case 0:
-		return passTold{}
-	case 1:
-		return p.Told[0].NewTold()
-	}
-	c := &toldChain{links: make([]toldLink, len(p.Told))}
-	for i, s := range p.Told {
-		c.links[i].policy = s.NewTold()
-	}
-	return c
-}
+// NewTold returns the told stages as one policy, for prefix 0 at a speaker of
+// its own. A speaker of several prefixes makes them with NewSpeaker.
+func (p Pipeline) NewTold() ToldPolicy { return p.NewSpeaker(0).NewTold(0) }
 
 // Memoryless tells whether the told value depends on the present bottleneck
 // value alone, whatever came before. A stage that does not say so is taken to
@@ -121,14 +150,27 @@ func (p Pipeline) Quantizer() *Grid {
 	return q.Grid()
 }
 
-// Law is the law of all stages in order. Errors multiply and settle times add.
-func (p Pipeline) Law() Law {
+// Law is the law of all stages in order, on any bundle. Errors multiply and
+// settle times add.
+func (p Pipeline) Law() Law { return p.law(BundleStage.Law) }
+
+// LawFor is Law for one bundle, where stages that know it may promise more.
+func (p Pipeline) LawFor(info BundleInfo) Law {
+	return p.law(func(s BundleStage) Law {
+		if informed, ok := s.(InformedStage); ok {
+			return informed.LawFor(info)
+		}
+		return s.Law()
+	})
+}
+
+func (p Pipeline) law(of func(BundleStage) Law) Law {
 	l := passLaw()
 	for _, s := range p.Bundle {
-		l = l.then(s.Law())
+		l = l.then(of(s))
 	}
 	for _, s := range p.Told {
-		l = l.then(s.Law())
+		l = l.told(s.Law())
 	}
 	return l
 }
@@ -147,81 +189,4 @@ func (p Pipeline) String() string {
 		stages = []string{"passes everything at once"}
 	}
 	return p.Name + ": " + strings.Join(stages, " | ")
-}
-
-type passBundle struct{}
-
-func (passBundle) Step(_ time.Duration, capacity uint64) (Passed, time.Duration) {
-	return Passed{Capacity: capacity}, Never
-}
-
-type passTold struct{}
-
-func (passTold) Step(_ time.Duration, in Value) (Value, time.Duration) { return in, Never }
-
-// bundleChain steps a stage only when its input changed or its timer is due,
-// as BundlePolicy promises to every policy.
-type bundleChain struct {
-	links   []bundleLink
-	now     time.Duration
-	started bool
-}
-
-type bundleLink struct {
-	policy BundlePolicy
-	in     uint64
-	out    Passed
-	next   time.Duration
-}
-
-func (c *bundleChain) Step(now time.Duration, capacity uint64) (Passed, time.Duration) {
-	if c.started {
-		now = max(now, c.now)
-	}
-	c.now = now
-	out, next := Passed{Capacity: capacity}, Never
-	for i := range c.links {
-		l := &c.links[i]
-		if !c.started || l.in != out.Capacity || l.next <= now {
-			l.in = out.Capacity
-			l.out, l.next = l.policy.Step(now, l.in)
-		}
-		out.Capacity = l.out.Capacity
-		out.Trial = out.Trial || l.out.Trial
-		next = min(next, l.next)
-	}
-	c.started = true
-	return out, next
-}
-
-// toldChain is bundleChain for told values.
-type toldChain struct {
-	links   []toldLink
-	now     time.Duration
-	started bool
-}
-
-type toldLink struct {
-	policy  ToldPolicy
-	in, out Value
-	next    time.Duration
-}
-
-func (c *toldChain) Step(now time.Duration, in Value) (Value, time.Duration) {
-	if c.started {
-		now = max(now, c.now)
-	}
-	c.now = now
-	out, next := in, Never
-	for i := range c.links {
-		l := &c.links[i]
-		if !c.started || l.in != out || l.next <= now {
-			l.in = out
-			l.out, l.next = l.policy.Step(now, l.in)
-		}
-		out = l.out
-		next = min(next, l.next)
-	}
-	c.started = true
-	return out, next
 }

@@ -1,6 +1,7 @@
 package damping
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -184,6 +185,10 @@ func TestPresetsByName(t *testing.T) {
 	want := map[string]string{
 		"none":        "none: passes everything at once",
 		"bag-default": "bag-default: holddown 30s | quantize step 800G error 10% up",
+		"bgp++":       "bgp++: quantize step 800G error 10% up anchor 52428800G",
+		"openconfig":  "openconfig: holddown 30s",
+		"rfd-cisco":   "rfd-cisco: penalty 1000/0/500 above 2000 reuse 750 half-life 15m0s at most 1h0m0s on suppress withdraw",
+		"rfd-7196":    "rfd-7196: penalty 1000/0/500 above 6000 reuse 750 half-life 15m0s at most 1h0m0s on suppress withdraw",
 	}
 	for _, name := range Presets() {
 		p, err := Preset(name, member)
@@ -212,8 +217,8 @@ func TestPresetRefusesUnknownNamesAndNoStep(t *testing.T) {
 		step uint64
 		want string
 	}{
-		{"bgp", member, `damping preset "bgp": want one of bag-default, none`},
-		{"", member, `damping preset "": want one of bag-default, none`},
+		{"bgp", member, `damping preset "bgp": want one of bag-default, none, bgp++, openconfig, rfd-cisco, rfd-7196`},
+		{"", member, `damping preset "": want one of bag-default, none, bgp++, openconfig, rfd-cisco, rfd-7196`},
 		{"bag-default", 0, `damping preset "bag-default": quantize: step 0: want 1 bit/s or more`},
 	}
 	for _, c := range cases {
@@ -223,14 +228,14 @@ func TestPresetRefusesUnknownNamesAndNoStep(t *testing.T) {
 	}
 }
 
-func TestPresetsButNoneHaveAFiniteRate(t *testing.T) {
+func TestPresetsHaveAFiniteRateUnlessTheySayNot(t *testing.T) {
 	for _, name := range Presets() {
 		p, err := Preset(name, member)
 		if err != nil {
 			t.Fatal(err)
 		}
-		finite := p.Law().Spacing > 0
-		if want := name != PresetNone; finite != want {
+		finite := !math.IsInf(p.Law().Rate(time.Hour, 32, 0), 1)
+		if want := name != PresetNone && name != PresetBGPPP; finite != want {
 			t.Errorf("%s: finite law 2: got %v, want %v", name, finite, want)
 		}
 	}

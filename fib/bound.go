@@ -31,8 +31,24 @@ import "math"
 // The least of these is returned, a part in 10^12 larger, so that Error <=
 // Bound holds after rounding to float64 too. In particular, with q the
 // smallest c*W/C and q >= 1, no minimax error exceeds 1/floor(q).
+//
+// LargestRemainder: where the shares fit, 0; else the construction above,
+// which is what it does.
+//
+// FBOSSDefault, FBOSSOptimized, FBOSSWide up to 128 and WCMPFit leave shares
+// that fit as they are: 0. Beyond that FBOSSOptimized may drop members and has
+// no bound.
+//
+// FBOSSDefault, SONiC, SONiC512, FRR8, FRR10, FRR10Wide and Cumulus round q =
+// c*S/C down, with S the width, 255, 512, 100, or what makes the largest 254 or
+// 65,535. Where S is at most W and no q is below 1, r <= S/sum(floor(q)) and
+// 1/r <= q/floor(q).
+//
+// All the others, and those where that does not hold, give every kept member
+// at least weight 1 of a total of at most W, from which follows only r <=
+// (1 - (n-1)/W) * C/c_min and 1/r <= W * c_max/C.
 func Bound(alg Algorithm, shares []uint64, width int) float64 {
-	if alg.validate() != nil || len(shares) == 0 || width < 1 || width > MaxWidth {
+	if alg.Validate() != nil || len(shares) == 0 || width < 1 || width > MaxWidth {
 		return math.Inf(1)
 	}
 	var buf buffers
@@ -40,18 +56,96 @@ func Bound(alg Algorithm, shares []uint64, width int) float64 {
 	if d.dropped > 0 {
 		return math.Inf(1)
 	}
-	equal := d.equalWorst()
-	if alg == Equal {
-		return equal.excess()
+	switch alg {
+	case Equal:
+		return d.equalWorst().excess()
+	case Minimax:
+		return d.minimaxBound(width)
+	case LargestRemainder:
+		return d.remainderBound(width)
 	}
+	exact := alg == FBOSSDefault || alg == FBOSSOptimized || alg == WCMPFit || alg == FBOSSWide
+	room := width
+	if alg == FBOSSWide {
+		room = min(width, fbossWideFrom)
+	}
+	if exact && d.fits(d.divisor(), room) {
+		return 0
+	}
+	if alg == FBOSSOptimized {
+		return math.Inf(1)
+	}
+	return min(d.leastWeightBound(width), d.floorBound(d.scaleOf(alg, width), width))
+}
+
+func (d *demand) minimaxBound(width int) float64 {
 	if d.fits(d.divisor(), width) {
 		return 0
 	}
-	built := d.roundedWorst(width)
+	built, equal := d.roundedWorst(width), d.equalWorst()
 	if equal.atMost(built) {
 		built = equal
 	}
 	return built.excess() * (1 + margin)
+}
+
+func (d *demand) remainderBound(width int) float64 {
+	if d.fits(d.divisor(), width) {
+		return 0
+	}
+	return d.roundedWorst(width).excess() * (1 + margin)
+}
+
+// scaleOf is what the weights of the algorithms that round down would sum to
+// without rounding; more than width for the others.
+func (d *demand) scaleOf(alg Algorithm, width int) float64 {
+	part := float64(d.values[len(d.values)-1]) / d.sum.float()
+	switch alg {
+	case FBOSSDefault:
+		return float64(width)
+	case SONiC:
+		return 255
+	case SONiC512:
+		return 512
+	case FRR8, Cumulus:
+		return 100
+	case FRR10:
+		return 254 / part
+	case FRR10Wide:
+		return 65535 / part
+	}
+	return math.Inf(1)
+}
+
+// floorBound is the bound of rounding down at that scale; +Inf where a weight
+// would be below 1 or the sum above the width. A part that is whole but for
+// the rounding of float64 counts as the whole number below.
+func (d *demand) floorBound(scale float64, width int) float64 {
+	if scale > float64(width) {
+		return math.Inf(1)
+	}
+	sum, worst := 0.0, 1.0
+	for i, v := range d.values {
+		q := float64(v) / d.sum.float() * scale
+		low := math.Floor(q * (1 - 1e-9))
+		if low < 1 {
+			return math.Inf(1)
+		}
+		sum += low * float64(d.counts[i])
+		worst = max(worst, q/low)
+	}
+	return (max(worst, scale/sum) - 1) * (1 + margin)
+}
+
+// leastWeightBound holds for any vector of that width without a weight of 0.
+func (d *demand) leastWeightBound(width int) float64 {
+	if d.kept == 1 {
+		return 0
+	}
+	sum := d.sum.float()
+	over := sum / float64(d.values[0]) * (1 - float64(d.kept-1)/float64(width))
+	under := float64(width) * float64(d.values[len(d.values)-1]) / sum
+	return (max(over, under, 1)-1)*(1+margin) + margin
 }
 
 // fits tells whether the shares divided by divisor sum to at most width.

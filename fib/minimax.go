@@ -10,18 +10,17 @@ import (
 // distance beyond it is certain; anything closer is decided on integers.
 const margin = 1e-12
 
-// minimax fills weights with the vector of the least error and returns its
-// worst ratio.
+// minimax fills weights with the vector of the least error.
 //
 // Shares that already fit, divided by their common divisor, are the answer:
 // error 0, and no smaller total is proportional. Else every total is tried.
 // Totals run downwards because larger ones are usually better, which makes
 // the float64 sieve cut early; a total that ties replaces a larger one.
-func (d *demand) minimax(weights []int, width int, buf *buffers) ratio {
+func (d *demand) minimax(weights []int, width int, buf *buffers) {
 	divisor := d.divisor()
 	if d.fits(divisor, width) {
 		d.eachKept(func(i, _ int) { weights[i] = int(d.share(i) / divisor) })
-		return ratio{u128{0, 1}, u128{0, 1}}
+		return
 	}
 	s := newSteps(d, buf)
 	bestTotal, best := width, s.best(d, width)
@@ -33,8 +32,22 @@ func (d *demand) minimax(weights []int, width int, buf *buffers) ratio {
 			bestTotal, best = total, e
 		}
 	}
-	s.fill(d, weights, bestTotal, best)
-	return best
+	s.fill(d, weights, bestTotal)
+}
+
+// reduceTo is the best vector for shares whose weights sum to exactly total;
+// false if total is out of range.
+func reduceTo(shares []uint64, total int) (Reduction, bool) {
+	if len(shares) == 0 || total < 1 || total > MaxWidth {
+		return Reduction{}, false
+	}
+	var buf buffers
+	d := newDemand(shares, total, &buf)
+	s := newSteps(&d, &buf)
+	red := Reduction{Weights: make([]int, len(shares))}
+	s.fill(&d, red.Weights, total)
+	d.judge(&red)
+	return red, true
 }
 
 // divisor returns the greatest common divisor of the kept shares.
@@ -56,6 +69,7 @@ type steps struct {
 	part []float64 // share / sum of shares
 	at   []int32   // weight reached for the total in hand
 	heap []int32   // slots, the cheapest next step first
+	last ratio     // what the dearest step of best cost
 }
 
 func newSteps(d *demand, buf *buffers) steps {
@@ -114,20 +128,14 @@ func (s *steps) best(d *demand, total int) ratio {
 		return worst
 	}
 	s.heapify(d, up)
-	dearest := worst
 	for missing > 0 {
 		value := s.heap[0]
-		if up {
-			s.at[value]++
-			dearest = d.over(int(s.at[value]), d.values[value], total)
-		} else {
-			s.at[value]--
-			dearest = d.under(int(s.at[value]), d.values[value], total)
-		}
+		s.last = s.next(d, value, total, up)
+		s.step(d, value, up)
 		missing -= int(d.counts[value])
 		s.sink(d, 0, up)
 	}
-	return larger(worst, dearest)
+	return larger(worst, s.last)
 }
 
 // nearest sets every weight to the one nearest to its share in ratio, at
@@ -212,46 +220,104 @@ func (s *steps) sink(d *demand, i int, up bool) {
 	}
 }
 
-// fill sets the lexicographically greatest weights of that total whose worst
-// ratio is e: every member at its lowest, and what is left to the earliest
-// up to their highest.
-func (s *steps) fill(d *demand, weights []int, total int, e ratio) {
-	lowest, highest := s.at, s.heap
-	spare := total
-	bound := e.num.float() / e.den.float()
-	for i, part := range s.part {
-		q := part * float64(total)
-		lowest[i] = int32(d.lowest(q/bound, d.values[i], total, e))
-		highest[i] = int32(d.highest(math.Min(q*bound, float64(total)), d.values[i], total, e))
-		spare -= int(lowest[i] * d.counts[i])
+// fill sets the weights of that total of which the worst ratio is least, then
+// the second worst, and so on.
+//
+// It takes the same steps as best, and stops short of the dearest. Any other
+// vector of that total that has one of the cheaper steps less has a dearer one
+// more, which is worse. Of the steps that cost as much as the dearest, as many
+// are taken as the sum needs: of the members that are worst off without it
+// first, since the others stay where they are. What is left is alike: the
+// earlier member has the larger weight.
+func (s *steps) fill(d *demand, weights []int, total int) {
+	dearest := s.best(d, total)
+	sum, _ := s.nearest(d, total)
+	if sum != total {
+		dearest = s.last
 	}
+	up := sum < total
+	dear := s.heap
+	for i := range dear {
+		value := int32(i)
+		for sum != total && s.next(d, value, total, up).below(dearest) {
+			sum += s.step(d, value, up)
+		}
+		dear[i] = 0
+		if sum != total && s.next(d, value, total, up).same(dearest) {
+			dear[i] = 1
+		}
+	}
+	d.eachKept(func(i, value int) { weights[i] = int(s.at[value]) })
+	for sum != total {
+		worst := ratio{u128{0, 0}, u128{0, 1}}
+		for i := range dear {
+			if dear[i] == 1 {
+				worst = larger(worst, s.now(d, int32(i), total))
+			}
+		}
+		sum += s.hand(d, weights, worst, total, total-sum)
+	}
+}
+
+// hand gives a step of 1 up or down to the members that stand at that ratio
+// and may take it, at most as many as missing has, and returns their sum.
+func (s *steps) hand(d *demand, weights []int, at ratio, total, missing int) int {
+	const may, takes = 1, 2
+	members := 0
+	for i, state := range s.heap {
+		if state == may && s.now(d, int32(i), total).same(at) {
+			s.heap[i] = takes
+			members += int(d.counts[i])
+		}
+	}
+	step, skip := 1, 0
+	if missing < 0 {
+		step, skip = -1, max(0, members+missing)
+	}
+	sum := 0
 	d.eachKept(func(i, value int) {
-		extra := min(spare, int(highest[value]-lowest[value]))
-		weights[i] = int(lowest[value]) + extra
-		spare -= extra
+		if sum == missing || s.heap[value] != takes {
+			return
+		}
+		if skip > 0 {
+			skip--
+			return
+		}
+		sum += step
+		weights[i] += step
 	})
+	for i, state := range s.heap {
+		if state == takes {
+			s.heap[i] = 0
+		}
+	}
+	return sum
 }
 
-// lowest returns the least weight whose 1/r is at most e, looking from guess.
-func (d *demand) lowest(guess float64, share uint64, total int, e ratio) int {
-	w := max(1, int(guess))
-	for w > 1 && d.under(w-1, share, total).atMost(e) {
-		w--
+// step moves all members of a value by 1 and returns what the sum changes by.
+func (s *steps) step(d *demand, value int32, up bool) int {
+	if up {
+		s.at[value]++
+		return int(d.counts[value])
 	}
-	for !d.under(w, share, total).atMost(e) {
-		w++
-	}
-	return w
+	s.at[value]--
+	return -int(d.counts[value])
 }
 
-// highest returns the greatest weight, at most total, whose r is at most e.
-func (d *demand) highest(guess float64, share uint64, total int, e ratio) int {
-	w := int(guess)
-	for w > 0 && !d.over(w, share, total).atMost(e) {
-		w--
+// next is the ratio of a member of that value after its next step: r upwards,
+// 1/r downwards. A step down from 1 has no end: the largest ratio there is.
+func (s *steps) next(d *demand, value int32, total int, up bool) ratio {
+	switch w := int(s.at[value]); {
+	case up:
+		return d.over(w+1, d.values[value], total)
+	case w == 1:
+		return ratio{u128{math.MaxUint64, math.MaxUint64}, u128{0, 1}}
+	default:
+		return d.under(w-1, d.values[value], total)
 	}
-	for w < total && d.over(w+1, share, total).atMost(e) {
-		w++
-	}
-	return w
+}
+
+// now is the worse of r and 1/r of a member of that value.
+func (s *steps) now(d *demand, value int32, total int) ratio {
+	return larger(d.over(int(s.at[value]), d.values[value], total), d.under(int(s.at[value]), d.values[value], total))
 }

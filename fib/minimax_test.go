@@ -36,32 +36,6 @@ func TestNearestIsExactAtTheGeometricMean(t *testing.T) {
 	}
 }
 
-func TestLowestAndHighestDoNotDependOnTheGuess(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 8))
-	for range 2000 {
-		shares := []uint64{1 + r.Uint64N(1000), 1 + r.Uint64N(1000), 1 + r.Uint64N(1000)}
-		total := 3 + r.IntN(60)
-		var buf buffers
-		d := newDemand(shares, total, &buf)
-		e := ratio{u128{0, 100 + r.Uint64N(100)}, u128{0, 100}}
-		share := d.values[0]
-		low, high := d.lowest(0, share, total, e), d.highest(0, share, total, e)
-		if !d.under(low, share, total).atMost(e) || low > 1 && d.under(low-1, share, total).atMost(e) {
-			t.Fatalf("shares %v total %d e %v: got lowest %d, not the least", shares, total, e, low)
-		}
-		if high > 0 && !d.over(high, share, total).atMost(e) || high < total && d.over(high+1, share, total).atMost(e) {
-			t.Fatalf("shares %v total %d e %v: got highest %d, not the greatest", shares, total, e, high)
-		}
-		guess := float64(r.IntN(total + 1))
-		if got := d.lowest(guess, share, total, e); got != low {
-			t.Fatalf("lowest from %v: got %d, want %d", guess, got, low)
-		}
-		if got := d.highest(guess, share, total, e); got != high {
-			t.Fatalf("highest from %v: got %d, want %d", guess, got, high)
-		}
-	}
-}
-
 // TestTheSieveNeverRejectsATotalThatReaches compares it with the exact best.
 func TestTheSieveNeverRejectsATotalThatReaches(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))

@@ -22,9 +22,23 @@ func mustLookup(t testing.TB, name string) fib.Profile {
 }
 
 func TestProfilesHaveThePublishedLimits(t *testing.T) {
+	unknown := fib.NotPublished
 	want := []fib.Profile{
-		{Name: "jericho3", Groups: 64, Members: 32768, Width: 2048, NativeCost: 0, Reserve: 2, Ceiling: 0.75, Verified: true},
+		{Name: "chenab", Groups: 4096, Members: 64000, Width: 512, Reserve: 2, Ceiling: 0.75, Verified: true},
+		{Name: "ebro", Groups: 4096, Members: 32768, Width: 512, Reserve: 2, Ceiling: 0.75, Verified: true},
+		{Name: "g202x", Groups: 1024, Members: 18172, Width: 512, NativeCost: 1, Reserve: 2, Ceiling: 0.75, Verified: true},
+		{Name: "jericho2", Groups: unknown, Members: unknown, Width: 512, Reserve: 2, Ceiling: 0.75, Verified: true},
+		{Name: "jericho3", Groups: 64, Members: 32768, Width: 2048, Reserve: 2, Ceiling: 0.75, Verified: true},
+		{Name: "jericho3-16", Groups: 16, Members: 32768, Width: 2048, Reserve: 2, Ceiling: 0.75, Verified: true},
+		{Name: "jericho4", Groups: 64, Members: 32768, Width: 2048, Reserve: 2, Ceiling: 0.75},
+		{Name: "p200", Groups: 4096, Members: 32768, Width: 512, Reserve: 2, Ceiling: 0.75, Verified: true},
+		{Name: "sai-p4", Groups: 3968, Members: 49152, Width: 512, Reserve: 2, Ceiling: 1, Verified: true},
+		{Name: "sai-p4-tor", Groups: 960, Members: 31296, Width: 256, Reserve: 2, Ceiling: 1, Verified: true},
+		{Name: "tomahawk", Groups: 895, Members: 16000, Width: 128, Reserve: 2, Ceiling: 0.75, Verified: true},
+		{Name: "tomahawk3", Groups: 2048, Members: 64000, Width: 512, Variable: 128, Reserve: 2, Ceiling: 0.75, Verified: true},
+		{Name: "tomahawk4", Groups: 2048, Members: 56000, Width: 512, NativeCost: 4, Reserve: 2, Ceiling: 0.75, Verified: true},
 		{Name: "tomahawk5", Groups: 4096, Members: 64000, Width: 512, NativeCost: 4, Reserve: 2, Ceiling: 0.75, Verified: true},
+		{Name: "tomahawk6", Groups: 4096, Members: 128000, Width: 512, NativeCost: 4, Reserve: 2, Ceiling: 0.75},
 	}
 	got := fib.Profiles()
 	if diff := cmp.Diff(got, want, cmpopts.IgnoreFields(fib.Profile{}, "Source")); diff != "" {
@@ -33,6 +47,9 @@ func TestProfilesHaveThePublishedLimits(t *testing.T) {
 	for _, p := range got {
 		if p.Source == "" {
 			t.Errorf("profile %q: no source", p.Name)
+		}
+		if err := p.Validate(); err != nil {
+			t.Error(err)
 		}
 		if diff := cmp.Diff(mustLookup(t, p.Name), p); diff != "" {
 			t.Errorf("Lookup(%q): got -, want +:\n%s", p.Name, diff)
@@ -45,7 +62,8 @@ func TestProfilesHaveThePublishedLimits(t *testing.T) {
 
 func TestLookupOfAnUnknownProfileListsTheKnown(t *testing.T) {
 	_, err := fib.Lookup("jericho9")
-	want := `profile "jericho9": unknown profile: want one of jericho3, tomahawk5`
+	want := `profile "jericho9": unknown profile: want one of chenab, ebro, g202x, jericho2, jericho3, jericho3-16, jericho4, p200, ` +
+		`sai-p4, sai-p4-tor, tomahawk, tomahawk3, tomahawk4, tomahawk5, tomahawk6`
 	if !errors.Is(err, fib.ErrUnknownProfile) || err.Error() != want {
 		t.Errorf("got error %v, want %s", err, want)
 	}
@@ -72,6 +90,10 @@ func TestMemberCostFollowsTheChip(t *testing.T) {
 		{"tomahawk5", []int{2, 2}, 8},
 		{"tomahawk5", []int{5}, 0},
 		{"tomahawk5", nil, 0},
+		{"g202x", []int{4, 4, 4, 3}, 4},
+		{"tomahawk3", []int{64, 64}, 128},
+		{"tomahawk3", []int{65, 64}, 256},
+		{"tomahawk3", []int{300, 100}, 512},
 	}
 	for _, c := range cases {
 		if got := mustLookup(t, c.profile).MemberCost(members(c.weights...)); got != c.want {
@@ -87,6 +109,7 @@ func TestSteadyLimitsKeepTheCeilingAndTheReserve(t *testing.T) {
 	}{
 		{mustLookup(t, "jericho3"), 48, 24576},
 		{mustLookup(t, "tomahawk5"), 3072, 48000},
+		{mustLookup(t, "jericho2"), fib.NoLimit, fib.NoLimit},
 		{fib.Profile{Groups: 16, Members: 1000, Width: 400, Reserve: 2, Ceiling: 1}, 14, 200},
 		{fib.Profile{Groups: 1, Members: 10, Width: 8, Reserve: 2, Ceiling: 0.75}, 0, 0},
 	}
@@ -104,8 +127,9 @@ func TestNewTableRefusesAProfileOutOfRange(t *testing.T) {
 		want   string
 	}{
 		{func(p *fib.Profile) { p.Groups = 0 }, `profile "jericho3": groups 0: want 1 to 2147483647`},
-		{func(p *fib.Profile) { p.Members = -1 }, `profile "jericho3": members -1: want 1 to 2147483647`},
+		{func(p *fib.Profile) { p.Members = -2 }, `profile "jericho3": members -2: want 1 to 2147483647`},
 		{func(p *fib.Profile) { p.Width = fib.MaxWidth + 1 }, `profile "jericho3": width 1048577: want 1 to 1048576`},
+		{func(p *fib.Profile) { p.Variable = 2049 }, `profile "jericho3": variable 2049: want 0 to 2048`},
 		{func(p *fib.Profile) { p.NativeCost = -4 }, `profile "jericho3": native cost -4: want 0 to 1024`},
 		{func(p *fib.Profile) { p.Reserve = 65 }, `profile "jericho3": reserve 65: want 0 to 64`},
 		{func(p *fib.Profile) { p.Ceiling = 0 }, `profile "jericho3": ceiling 0: want above 0, up to 1`},

@@ -22,32 +22,6 @@ var (
 	ErrWidth = errors.New("width out of range")
 )
 
-// Algorithm names a way to turn shares into integer weights.
-type Algorithm string
-
-const (
-	// Minimax finds the vector with the least error over all totals up to
-	// the width, exactly. Ties: the smaller total, then the larger weight to
-	// the earlier member (the lexicographically greatest vector).
-	Minimax Algorithm = "minimax"
-
-	// Equal gives every member weight 1, as a chip or a routing daemon
-	// without weights does.
-	Equal Algorithm = "equal"
-)
-
-// Algorithms returns every algorithm, sorted by name.
-func Algorithms() []Algorithm {
-	return []Algorithm{Equal, Minimax}
-}
-
-func (a Algorithm) validate() error {
-	if !slices.Contains(Algorithms(), a) {
-		return fmt.Errorf("algorithm %q: %w: want one of %q", string(a), ErrUnknownAlgorithm, Algorithms())
-	}
-	return nil
-}
-
 // Reduction is a weight vector and what it costs in precision.
 type Reduction struct {
 	// Weights has one weight per share, in the order of the shares; 0 means
@@ -78,10 +52,11 @@ type Reduction struct {
 //
 // It fails for an unknown algorithm, no shares, or a width outside 1 to
 // MaxWidth; it never panics and keeps no reference to shares. Minimax takes
-// time in proportion to width times distinct shares at worst, and allocates
-// only the result up to 2,048 shares.
+// time in proportion to width times distinct shares at worst, and it and Equal
+// allocate only the result up to 2,048 shares. An algorithm that reproduces a
+// daemon or an agent may drop positive shares that have room (see its Doc).
 func Reduce(alg Algorithm, shares []uint64, width int) (Reduction, error) {
-	if err := alg.validate(); err != nil {
+	if err := alg.Validate(); err != nil {
 		return Reduction{}, err
 	}
 	if len(shares) == 0 {
@@ -93,19 +68,53 @@ func Reduce(alg Algorithm, shares []uint64, width int) (Reduction, error) {
 	var buf buffers
 	d := newDemand(shares, width, &buf)
 	red := Reduction{Weights: make([]int, len(shares))}
-	var worst ratio
 	switch alg {
 	case Equal:
-		worst = d.equal(red.Weights)
+		d.eachKept(func(i, _ int) { red.Weights[i] = 1 })
 	case Minimax:
-		worst = d.minimax(red.Weights, width, &buf)
+		d.minimax(red.Weights, width, &buf)
+	default:
+		return reduceBy(alg, shares, width), nil
 	}
-	red.Error = worst.excess()
-	if d.dropped > 0 {
-		red.Error = math.Inf(1)
-		red.Dropped = d.droppedIndexes(red.Weights)
-	}
+	d.judge(&red)
 	return red, nil
+}
+
+// reduceBy is Reduce for the algorithms that may allocate.
+func reduceBy(alg Algorithm, shares []uint64, width int) Reduction {
+	d := newDemand(shares, width, new(buffers))
+	red := Reduction{Weights: make([]int, len(shares))}
+	d.weigh(red.Weights, width, catalogue[alg.index()].weigh)
+	d.judge(&red)
+	return red
+}
+
+// judge fills in what the weights of red cost.
+func (d *demand) judge(red *Reduction) {
+	red.Error = d.worst(red.Weights).excess()
+	red.Dropped = d.droppedIndexes(red.Weights)
+	if len(red.Dropped) > 0 {
+		red.Error = math.Inf(1)
+	}
+}
+
+// worst returns the largest r or 1/r of the members that have a weight.
+func (d *demand) worst(weights []int) ratio {
+	total, over, under := 0, -1, -1
+	for i, w := range weights {
+		total += w
+		if w == 0 {
+			continue
+		}
+		// w/c against w/c of the worst so far, cross-multiplied.
+		if over < 0 || less(uint64(weights[over]), d.share(over), uint64(w), d.share(i)) {
+			over = i
+		}
+		if under < 0 || less(uint64(w), d.share(i), uint64(weights[under]), d.share(under)) {
+			under = i
+		}
+	}
+	return larger(d.over(weights[over], d.share(over), total), d.under(weights[under], d.share(under), total))
 }
 
 // demand is the question put to an algorithm: the shares that get a member,
@@ -195,7 +204,16 @@ func (d *demand) eachKept(f func(i, value int)) {
 }
 
 func (d *demand) droppedIndexes(weights []int) []int {
-	dropped := make([]int, 0, d.dropped)
+	n := 0
+	for i, w := range weights {
+		if w == 0 && d.share(i) > 0 {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	dropped := make([]int, 0, n)
 	for i, w := range weights {
 		if w == 0 && d.share(i) > 0 {
 			dropped = append(dropped, i)
@@ -216,13 +234,8 @@ func (d *demand) under(weight int, share uint64, total int) ratio {
 	return ratio{r.den, r.num}
 }
 
-// equal gives every kept member weight 1 and returns the worst ratio: the
-// smallest share is the most overloaded, the largest the most underused.
-func (d *demand) equal(weights []int) ratio {
-	d.eachKept(func(i, _ int) { weights[i] = 1 })
-	return d.equalWorst()
-}
-
+// equalWorst is the worst ratio of weight 1 for all: the smallest share is the
+// most overloaded, the largest the most underused.
 func (d *demand) equalWorst() ratio {
 	return larger(
 		d.over(1, d.values[0], d.kept),

@@ -95,10 +95,10 @@ func TestAChangeIsMakeBeforeBreak(t *testing.T) {
 	program(t, table, left, hops(3, 2)...)
 	got := table.Audit()
 	want := fib.Audit{
-		Profile: "jericho3",
-		Groups:  2, GroupsPeak: 2, GroupsLimit: 64, GroupsSteadyLimit: 48,
+		Profile: "jericho3", Algorithm: fib.Minimax, Overflow: fib.OverflowExceed,
+		Groups: 2, GroupsPeak: 2, GroupsLimit: 64, GroupsSteadyLimit: 48,
 		Members: 9 + 5, MembersPeak: 7 + 9, MembersLimit: 32768, MembersSteadyLimit: 24576,
-		GroupChanges: 3,
+		GroupChanges: 3, MostChanges: 3, Prefixes: 2, Sharing: 1,
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("got -, want +:\n%s", diff)

@@ -34,6 +34,38 @@ type fraction struct{ num, den uint64 }
 
 func (a fraction) less(b fraction) bool { return a.num*b.den < b.num*a.den }
 
+func (a fraction) compare(b fraction) int {
+	switch {
+	case a.less(b):
+		return -1
+	case b.less(a):
+		return 1
+	}
+	return 0
+}
+
+// errorsSmall is the larger of r and 1/r of each of up to 4 members, the worst
+// first; 0 where there is no member.
+func errorsSmall(weights []int, shares []uint64) [4]fraction {
+	var total, sum uint64
+	for i, w := range weights {
+		total += uint64(w)
+		sum += shares[i]
+	}
+	list := [4]fraction{{0, 1}, {0, 1}, {0, 1}, {0, 1}}
+	for i, w := range weights {
+		r := fraction{uint64(w) * sum, total * shares[i]}
+		if r.num < r.den {
+			r = fraction{r.den, r.num}
+		}
+		list[i] = r
+		for j := i; j > 0 && list[j-1].less(list[j]); j-- {
+			list[j-1], list[j] = list[j], list[j-1]
+		}
+	}
+	return list
+}
+
 // worstSmall is the largest r or 1/r of small shares.
 func worstSmall(weights []int, shares []uint64) fraction {
 	var total, sum uint64
@@ -54,25 +86,25 @@ func worstSmall(weights []int, shares []uint64) fraction {
 	return worst
 }
 
-// worstExact is the same for shares of any size.
-func worstExact(weights []int, shares []uint64) *big.Rat {
+// errorsExact is errorsSmall for shares of any size.
+func errorsExact(weights []int, shares []uint64) []*big.Rat {
 	total, sum := new(big.Int), new(big.Int)
 	for i, w := range weights {
 		total.Add(total, big.NewInt(int64(w)))
 		sum.Add(sum, new(big.Int).SetUint64(shares[i]))
 	}
-	worst := big.NewRat(1, 1)
+	var list []*big.Rat
 	for i, w := range weights {
 		r := new(big.Rat).SetFrac(
 			new(big.Int).Mul(big.NewInt(int64(w)), sum),
 			new(big.Int).Mul(total, new(big.Int).SetUint64(shares[i])))
-		for _, r := range []*big.Rat{r, new(big.Rat).Inv(r)} {
-			if worst.Cmp(r) < 0 {
-				worst = r
-			}
+		if r.Cmp(big.NewRat(1, 1)) < 0 {
+			r.Inv(r)
 		}
+		list = append(list, r)
 	}
-	return worst
+	slices.SortFunc(list, func(a, b *big.Rat) int { return b.Cmp(a) })
+	return list
 }
 
 // worstExcess is max(r, 1/r) - 1 in float64; zero weights on positive shares

@@ -82,6 +82,16 @@ func (a ratio) atMost(b ratio) bool {
 	return a.num.mul(b.den).cmp(b.num.mul(a.den)) <= 0
 }
 
+// below tells whether a < b.
+func (a ratio) below(b ratio) bool {
+	return a.num.mul(b.den).cmp(b.num.mul(a.den)) < 0
+}
+
+// same tells whether a equals b.
+func (a ratio) same(b ratio) bool {
+	return a.num.mul(b.den) == b.num.mul(a.den)
+}
+
 // excess returns a - 1. The subtraction is done on the integers, so that a
 // ratio of 1 + 1e-12 keeps its digits and a ratio of exactly 1 gives exactly 0.
 func (a ratio) excess() float64 {

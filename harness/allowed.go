@@ -82,6 +82,7 @@ func (j *judge) isGood(t transition) bool {
 func (j *judge) steps(order, moment []transition) []*oracle.State {
 	states := []*oracle.State{moment[0].from}
 	w := j.heard()
+	j.remember(w.devices, moment[0].from)
 	for i := range moment {
 		moment[i].put(&w, before)
 	}

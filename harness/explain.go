@@ -45,8 +45,9 @@ type explainer interface {
 // Replay plays a scenario on a network of its own up to the given event, from
 // 1, or to the baseline with 0, and shows the scene when that event is settled.
 // Runs repeat exactly, so that is the state the event had in a run of the
-// scenario. A timed event that follows ends the one before: then the scene is
-// that of the last quiet before it starts. The scene holds only inside look.
+// scenario. A timed event that starts later and before all is settled ends the
+// one before: then the scene is that of the last quiet before it starts. The
+// scene holds only inside look.
 func Replay(ctx context.Context, sc *Scenario, event int, opts RunOptions, look func(*Scene) error) (err error) {
 	if event < 0 || event > len(sc.Events) {
 		return fmt.Errorf("event %d: want 0 (the baseline) to %d: scenario %q has %d events", event, len(sc.Events), sc.Name, len(sc.Events))
@@ -65,13 +66,13 @@ func Replay(ctx context.Context, sc *Scenario, event int, opts RunOptions, look 
 	if event == 0 {
 		return v.show()
 	}
-	events := sc.Events[:event]
-	if event < len(sc.Events) && sc.Events[event].At != state.NotTimed {
-		events = sc.Events[:event+1]
+	last := event
+	for last < len(sc.Events) && sc.Events[last].At != state.NotTimed {
+		last++
 	}
 	ctx, v.stop = context.WithCancelCause(ctx)
 	defer v.stop(nil)
-	if _, err = v.rig.Play(ctx, events...); v.shown {
+	if _, err = v.rig.Play(ctx, sc.Events[:last]...); v.shown {
 		return v.err // what came after the scene does not matter
 	}
 	return err
@@ -85,6 +86,7 @@ type viewer struct {
 	event    int
 	look     func(*Scene) error
 	stop     context.CancelCauseFunc
+	quiet    bool // there was a quiet since the event started
 	shown    bool
 	err      error // look's
 }
@@ -95,7 +97,15 @@ var errShown = errors.New("the scene was shown")
 // Record implements state.Observer.
 func (v *viewer) Record(r state.Record) {
 	v.Observer.Record(r)
-	if r.Kind == "settled" && r.Event == v.event-1 {
+	switch {
+	case v.shown:
+	case r.Kind == "event" && r.Event < v.event:
+		v.quiet = false
+	case r.Kind == "quiet":
+		v.quiet = true
+	case r.Kind == "event" && v.quiet, r.Kind == "settled" && r.Event == v.event-1:
+		// Of an event that starts nothing has happened yet. Without a quiet in
+		// between it starts together with the one that is asked for.
 		v.err = v.show()
 		v.stop(errShown)
 	}

@@ -84,12 +84,13 @@ events:
   - down: {bundle: r1-f1-s1--r1-f1-e2}
   - up: {bundle: r1-f1-s1--r1-f1-e2, at: 60s}
   - degrade: {bundle: r1-bag1--r2-bag1, members: 24, at: 65s}
+  - degrade: {bundle: r1-bag2--r2-bag2, members: 24, at: 65s}
 `)
 	b := sc.Topology.Index().Bundle["r1-f1-s1--r1-f1-e2"]
 	for event, want := range []struct {
 		time  time.Duration
 		trial bool
-	}{1: {0, false}, 2: {time.Minute, true}, 3: {90 * time.Second, false}} {
+	}{1: {0, false}, 2: {time.Minute, true}, 3: {90 * time.Second, false}, 4: {90 * time.Second, false}} {
 		if event == 0 {
 			continue
 		}

@@ -87,10 +87,30 @@ func (j *judge) heard() world {
 	return w
 }
 
-func (j *judge) dampedState() *oracle.State { return j.state("damped", j.dampedOracle, j.heard()) }
+func (j *judge) dampedState() *oracle.State {
+	w := j.heard()
+	j.remember(w.devices, j.damped)
+	return j.state("damped", j.dampedOracle, w)
+}
+
+// remember gives the devices the aggregates that they announced in a state:
+// between its thresholds an aggregate stays as it was.
+func (j *judge) remember(devices []oracle.Device, s *oracle.State) {
+	for p, prefix := range j.net.Topology.Prefixes {
+		if prefix.Aggregate == nil || s == nil {
+			continue
+		}
+		for _, name := range prefix.Origins {
+			if d := j.net.Index.Device[name]; s.Announces(d, p) {
+				devices[d].Announced = append(slices.Clip(devices[d].Announced), int32(p))
+			}
+		}
+	}
+}
 
 func (j *judge) trueState() *oracle.State {
-	w := world{devices: j.devices}
+	w := world{devices: slices.Clone(j.devices)}
+	j.remember(w.devices, j.truth)
 	for _, b := range j.bundles {
 		w.bundles = append(w.bundles, oracle.Bundle{Capacity: b.there, Closed: b.closed})
 	}
@@ -100,7 +120,7 @@ func (j *judge) trueState() *oracle.State {
 func (j *judge) state(which string, o *oracle.Oracle, w world) *oracle.State {
 	key := fmt.Sprint(which, w.bundles)
 	for _, d := range w.devices {
-		key += fmt.Sprint(d.Drain, *d.Settings)
+		key += fmt.Sprint(d.Drain, d.Announced, *d.Settings)
 	}
 	if s, ok := j.recent[key]; ok {
 		return s
@@ -118,8 +138,8 @@ func (j *judge) state(which string, o *oracle.Oracle, w world) *oracle.State {
 // The true transition is that of everything together.
 type transition struct {
 	from, to *oracle.State
-	bundle   int // -1 where a device changed
-	device   int // -1 where a bundle changed
+	bundle   int              // -1 where a device changed
+	device   int              // -1 where a bundle changed
 	heard    [2]oracle.Bundle // before and after
 	settled  [2]oracle.Device
 }

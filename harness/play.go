@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,15 +12,30 @@ import (
 	"github.com/bagrig/bagrig/harness/state"
 )
 
+// ErrClosed means that the rig was closed before.
+var ErrClosed = errors.New("the rig is closed")
+
 // Play does events to the network, each when the one before is settled unless
 // it says when, and returns what each did. The rows of finished events are
 // returned with an error too.
 func (r *Rig) Play(ctx context.Context, events ...state.Event) ([]state.Row, error) {
+	if r.closed {
+		return nil, ErrClosed
+	}
+	for _, e := range events {
+		// The text form is the one that is checked, so an event made in Go
+		// takes the same way.
+		if _, err := state.ParseEvent(e.Kind, e.Fields()); err != nil {
+			return nil, err
+		}
+	}
 	var rows []state.Row
 	for len(events) > 0 {
-		w := &window{rig: r, queue: events}
+		w := &window{rig: r, queue: events, bundleOwner: map[int32]*openRow{}, deviceOwner: map[int32]*openRow{}}
 		err := guarded(func() error { return w.play(ctx) })
-		rows = append(rows, w.rows...)
+		if w.settled {
+			rows = append(rows, w.finished()...)
+		}
 		if err != nil {
 			return rows, err
 		}
@@ -32,33 +48,38 @@ func (r *Rig) Play(ctx context.Context, events ...state.Event) ([]state.Row, err
 type window struct {
 	rig    *Rig
 	queue  []state.Event
-	rows   []state.Row
+	rows   []*openRow
 	line   []timedChange // ascending by time
 	public state.Window
-	row    *openRow
+
+	settled bool
+	// Who changed what last: a bundle's damping may pass the news much later.
+	bundleOwner, deviceOwner map[int32]*openRow
+	last                     *openRow // who caused what happened last
 }
 
 type timedChange struct {
 	at     time.Duration
 	change state.Change
+	row    *openRow
 }
 
-// openRow is the row of the event that started last.
+// openRow is the row of an event of the window.
 type openRow struct {
-	row      state.Row
-	counters state.Counters // when it started
-	ends     []int          // devices at the bundles that it changes
-	told     map[[2]int]bool
-	sets     map[[2]int]bool
-	truth    bool // a true state changed
-	log      []state.NLRI
-	quiet    bool // has been quiet since it started
-	started  time.Time
+	row  state.Row
+	ends []int // devices at which its changes are seen first
+	told map[[2]int]bool
+	sets map[[2]int]bool
+	true bool // a true state changed
+	log  []state.NLRI
 }
 
 func (w *window) play(ctx context.Context) error {
 	r := w.rig
-	if at := w.queue[0].At; at != state.NotTimed {
+	if at := w.queue[0].At; at != 0 {
+		if r.epoch+at < r.engine.Now() {
+			return &state.FieldError{Kind: w.queue[0].Kind, Field: "at", Value: at.String(), Want: fmt.Sprintf("the network is settled only at %v", r.Now())}
+		}
 		r.engine.Advance(r.epoch + at)
 	}
 	w.public = state.Window{Start: r.Now(), Before: r.judge.damped, Effect: state.NoEffect}
@@ -76,11 +97,15 @@ func (w *window) play(ctx context.Context) error {
 		r.look(nil, false)
 		r.engine.Advance(next)
 	}
-	w.closeRow()
-	for _, row := range w.rows {
-		if row.Effect == state.NoEffect && !row.Event.Silent {
+	w.settled = true
+	for _, row := range w.finished() {
+		if row.Effect == state.NoEffect && !row.Event.Silent && row.Event.Kind != "restart" {
 			return fmt.Errorf("event %d, %v: %w: say `silent: true` if that is meant", row.Index+1, row.Event, ErrNoEffect)
 		}
+		if row.Effect != state.NoEffect && w.public.Effect != state.Changed {
+			w.public.Effect = row.Effect
+		}
+		r.record(state.Record{Kind: "settled", Event: row.Index, Row: &row})
 	}
 	r.look(&w.public, true)
 	return nil
@@ -91,27 +116,28 @@ func (w *window) openDue() error {
 	r := w.rig
 	for len(w.queue) > 0 {
 		e := w.queue[0]
-		if w.row != nil && (e.At == state.NotTimed || r.epoch+e.At > r.engine.Now()) {
+		if len(w.rows) > 0 && (e.At == 0 || r.epoch+e.At > r.engine.Now()) {
 			return nil
 		}
-		w.closeRow()
 		w.queue = w.queue[1:]
 		changes, err := e.Expand(r.net.Topology, r.net.Index, r.members)
 		if err != nil {
 			return err
 		}
-		w.row = &openRow{
-			row:      state.Row{Index: r.played, Event: e, Start: r.Now(), Effect: state.NoEffect},
-			counters: r.engine.Counters(), told: map[[2]int]bool{}, sets: map[[2]int]bool{}, started: time.Now(),
+		row := &openRow{
+			row:  state.Row{Index: r.played, Event: e, Start: r.Now(), Effect: state.NoEffect},
+			told: map[[2]int]bool{}, sets: map[[2]int]bool{},
 		}
 		r.played++
+		r.engine.Mark(r.mark())
+		w.rows, w.last = append(w.rows, row), row
 		for _, c := range changes {
-			w.line = append(w.line, timedChange{r.engine.Now() + c.After, c.Change})
-			w.row.ends = append(w.row.ends, r.endsOf(c.Change)...)
+			w.line = append(w.line, timedChange{r.engine.Now() + c.After, c.Change, row})
+			row.ends = append(row.ends, r.endsOf(c.Change)...)
 		}
 		slices.SortStableFunc(w.line, func(a, b timedChange) int { return int(a.at - b.at) })
 		w.public.Events = append(w.public.Events, e)
-		r.record(state.Record{Kind: "event", Event: w.row.row.Index, Text: e.String()})
+		r.record(state.Record{Kind: "event", Event: row.row.Index, Text: e.String()})
 	}
 	return nil
 }
@@ -120,72 +146,160 @@ func (w *window) openDue() error {
 // the graph what had to happen.
 func (w *window) applyDue(ctx context.Context) error {
 	r := w.rig
-	due := w.takeDue()
-	for _, c := range due {
-		if c.Kind == state.SetMembers {
-			r.members[c.Bundle] = c.Members
-		}
-		r.record(r.changeRecord(w.row.row.Index, c))
+	var changes []state.Change
+	var causes []*openRow
+	for _, due := range w.takeDue() {
+		changes = append(changes, due.change)
+		causes = append(causes, due.row)
+		w.own(due)
 	}
-	started := time.Now()
-	if err := r.engine.Apply(ctx, due); err != nil {
+	r.engine.OnRound(w.roundWatch())
+	defer r.engine.OnRound(nil)
+	counters, started := r.engine.Counters(), time.Now()
+	if err := r.engine.Apply(ctx, changes); err != nil {
 		return err
 	}
 	if err := r.engine.Quiet(ctx); err != nil {
 		return err
 	}
-	if !w.row.quiet {
-		w.row.quiet, w.row.row.Quiet = true, time.Since(started)
-	}
-	damped, truth, err := r.judge.change(r.engine.Now(), due)
+	took := time.Since(started)
+	damped, truth, err := r.judge.change(r.engine.Now(), changes)
 	if err != nil {
 		return err
 	}
-	w.account(damped, truth)
+	for _, t := range damped {
+		causes = append(causes, w.account(t))
+	}
+	w.public.Allowed = append(w.public.Allowed, r.judge.allowed(damped)...)
 	log := r.engine.TakeLog()
-	w.row.log = append(w.row.log, log...)
 	w.public.Log = append(w.public.Log, log...)
 	r.snapshot = r.engine.Snapshot()
+	w.charge(causes, truth, r.engine.Counters().Sub(counters), log, took)
 	counts := r.engine.Counters()
-	r.record(state.Record{Kind: "quiet", Event: w.row.row.Index, Counts: &counts})
+	r.record(state.Record{Kind: "quiet", Event: w.last.row.Index, Counts: &counts})
 	return nil
 }
 
-// takeDue takes the changes that are due from the line. Of several numbers of
-// members of one bundle at one moment the last counts: nobody can have seen the others.
-func (w *window) takeDue() []state.Change {
-	var due []state.Change
-	for len(w.line) > 0 && w.line[0].at <= w.rig.engine.Now() {
-		c := w.line[0].change
-		w.line = w.line[1:]
-		if c.Kind == state.SetMembers {
-			due = slices.DeleteFunc(due, func(d state.Change) bool { return d.Kind == c.Kind && d.Bundle == c.Bundle })
+// roundWatch shows every round of the window to the checks that want to see
+// it, or is nil where none does.
+func (w *window) roundWatch() func() {
+	var checks []state.RoundCheck
+	for _, c := range w.rig.opts.Checks {
+		if rc, ok := c.(state.RoundCheck); ok {
+			checks = append(checks, rc)
 		}
-		due = append(due, c)
+	}
+	drains := func(e state.Event) bool { return e.Kind == "drain" }
+	if len(checks) == 0 || !slices.ContainsFunc(w.public.Events, drains) {
+		return nil // of the rules so far only drain's looks at rounds
+	}
+	return func() {
+		m := &state.Moment{Network: w.rig.net, Snapshot: w.rig.engine.Snapshot(), Baseline: w.rig.baseline}
+		for _, c := range checks {
+			c.LookRound(m, w.public.Events)
+		}
+	}
+}
+
+// own notes who changes what, and records the change.
+func (w *window) own(due timedChange) {
+	r, c := w.rig, due.change
+	switch c.Kind {
+	case state.SetKnob, state.SetDrain, state.Stop, state.StartAgain:
+		w.deviceOwner[c.Device] = due.row
+	case state.SetMembers:
+		w.bundleOwner[c.Bundle] = due.row
+		if r.members[c.Bundle] == c.Members {
+			return
+		}
+		r.members[c.Bundle] = c.Members
+	default:
+		w.bundleOwner[c.Bundle] = due.row
+	}
+	r.record(r.changeRecord(due.row.row.Index, c))
+}
+
+// takeDue takes the changes that are due from the line. Of several numbers of
+// members of one bundle at one moment the last counts: nobody can have seen
+// the others.
+func (w *window) takeDue() []timedChange {
+	var due []timedChange
+	for len(w.line) > 0 && w.line[0].at <= w.rig.engine.Now() {
+		next := w.line[0]
+		w.line = w.line[1:]
+		if next.change.Kind == state.SetMembers {
+			due = slices.DeleteFunc(due, func(d timedChange) bool {
+				return d.change.Kind == state.SetMembers && d.change.Bundle == next.change.Bundle
+			})
+		}
+		due = append(due, next)
 	}
 	return due
 }
 
-func (w *window) account(damped []transition, truth transition) {
-	row := w.row
+// account charges one damped transition to the event that made it, and returns
+// that event's row.
+func (w *window) account(t transition) *openRow {
+	row := w.bundleOwner[int32(t.bundle)]
+	if t.bundle < 0 {
+		row = w.deviceOwner[int32(t.device)]
+	}
+	if row == nil {
+		row = w.last
+	}
+	for _, c := range oracle.Diff(t.from, t.to) {
+		at := [2]int{c.Device, c.Prefix}
+		if c.Told {
+			row.told[at] = true
+			row.row.Last = w.rig.Now() - row.row.Start
+		}
+		if c.Weights {
+			row.sets[at] = true
+		}
+	}
+	return row
+}
+
+// charge gives what one moment brought to the event that caused it; with
+// several, to the one that started first, since it cannot be told apart.
+func (w *window) charge(causes []*openRow, truth transition, counters state.Counters, log []state.NLRI, took time.Duration) {
+	row := w.last
+	for i, cause := range causes {
+		if i == 0 || cause.row.Index < row.row.Index {
+			row = cause
+		}
+	}
+	w.last = row
 	if truth.from != truth.to {
-		for _, c := range oracle.Diff(truth.from, truth.to) {
-			row.truth = row.truth || c.Bottleneck || c.Weights
+		changed := slices.ContainsFunc(oracle.Diff(truth.from, truth.to), func(c oracle.Change) bool { return c.Bottleneck || c.Weights })
+		for _, cause := range causes {
+			cause.true = cause.true || changed
 		}
 	}
-	for _, t := range damped {
-		for _, c := range oracle.Diff(t.from, t.to) {
-			at := [2]int{c.Device, c.Prefix}
-			if c.Told {
-				row.told[at] = true
-				row.row.Last = w.rig.Now() - row.row.Start
-			}
-			if c.Weights {
-				row.sets[at] = true
-			}
-		}
+	for _, cause := range causes {
+		cause.row.Settled = w.rig.Now() - cause.row.Start
 	}
-	w.public.Allowed = append(w.public.Allowed, w.rig.judge.allowed(damped)...)
+	row.row.Counters = row.row.Counters.Add(counters)
+	row.row.Quiet = max(row.row.Quiet, took)
+	row.log = append(row.log, log...)
+}
+
+// finished gives the rows as they are now.
+func (w *window) finished() []state.Row {
+	var rows []state.Row
+	for _, o := range w.rows {
+		row := o.row
+		row.Told, row.Sets = len(o.told), len(o.sets)
+		switch {
+		case row.Told > 0:
+			row.Effect = state.Changed
+		case o.true || row.Sets > 0:
+			row.Effect = state.Absorbed
+		}
+		row.Blast = w.rig.blast(o.ends, o.log)
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // changeRecord is the record of a change that is made now.
@@ -198,6 +312,8 @@ func (r *Rig) changeRecord(event int, c state.Change) state.Record {
 		rec.Text = fmt.Sprintf("device %s: %s = %s", r.net.Topology.Devices[c.Device].Name, c.Knob, c.Value)
 	case state.SetDrain:
 		rec.Text = fmt.Sprintf("device %s: %v", r.net.Topology.Devices[c.Device].Name, c.Drain)
+	case state.Stop, state.StartAgain:
+		rec.Text = fmt.Sprintf("device %s: %v", r.net.Topology.Devices[c.Device].Name, c.Kind)
 	default:
 		rec.Bundle, rec.Text = r.net.Topology.Bundles[c.Bundle].Name, c.Kind.String()
 	}
@@ -207,7 +323,7 @@ func (r *Rig) changeRecord(event int, c state.Change) state.Record {
 // endsOf lists the devices at which a change is seen first.
 func (r *Rig) endsOf(c state.Change) []int {
 	switch c.Kind {
-	case state.SetKnob, state.SetDrain:
+	case state.SetKnob, state.SetDrain, state.Stop, state.StartAgain:
 		return []int{int(c.Device)}
 	case state.SetMembers:
 		if c.Members == r.members[c.Bundle] {
@@ -225,34 +341,10 @@ func (w *window) next() time.Duration {
 	if len(w.line) > 0 {
 		next = min(next, w.line[0].at)
 	}
-	if next != damping.Never && len(w.queue) > 0 && w.queue[0].At != state.NotTimed {
-		next = min(next, r.epoch+w.queue[0].At)
+	if next != damping.Never && len(w.queue) > 0 && w.queue[0].At != 0 {
+		next = max(min(next, r.epoch+w.queue[0].At), r.engine.Now())
 	}
 	return next
-}
-
-// closeRow finishes the row of the event that started last, if there is one.
-func (w *window) closeRow() {
-	if w.row == nil {
-		return
-	}
-	r, row := w.rig, &w.row.row
-	row.Settled = r.Now() - row.Start
-	row.Counters = r.engine.Counters().Sub(w.row.counters)
-	row.Told, row.Sets = len(w.row.told), len(w.row.sets)
-	switch {
-	case row.Told > 0:
-		row.Effect = state.Changed
-	case w.row.truth || row.Sets > 0:
-		row.Effect = state.Absorbed
-	}
-	if row.Effect != state.NoEffect && w.public.Effect != state.Changed {
-		w.public.Effect = row.Effect
-	}
-	row.Blast = r.blast(w.row.ends, w.row.log)
-	w.rows = append(w.rows, *row)
-	r.record(state.Record{Kind: "settled", Event: row.Index, Row: row})
-	w.row = nil
 }
 
 // blast counts the speakers that received an UPDATE by their hop distance from
@@ -266,13 +358,10 @@ func (r *Rig) blast(ends []int, log []state.NLRI) []int {
 		if n.Dir.FromB {
 			to = r.net.Index.Ends[n.Dir.Bundle][0]
 		}
-		if touched[to] {
+		if touched[to] || distance[to] < 0 {
 			continue
 		}
 		touched[to] = true
-		if distance[to] < 0 {
-			continue // the event changes no bundle; an earlier one's news are still under way
-		}
 		for len(counts) <= distance[to] {
 			counts = append(counts, 0)
 		}

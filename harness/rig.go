@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/bagrig/bagrig/damping"
-	"github.com/bagrig/bagrig/fib"
 	"github.com/bagrig/bagrig/harness/live"
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/topologies"
@@ -23,7 +22,8 @@ type Options struct {
 	Topology *topologies.Topology
 	Damping  damping.Pipeline
 	Settings []topologies.Settings // of the speakers, by device; nil = all topologies.DefaultSettings
-	Reduce   fib.Algorithm         // empty = fib.Minimax
+	Hardware []state.Hardware      // by device; nil = state.HardwareOf the topology
+	Compare  bool                  // keep a hardware table of each overflow policy beside every table
 	Checks   []state.Check         // looked at from every quiet on
 	Observer state.Observer
 	Port     int           // see live.Options
@@ -36,9 +36,11 @@ type Rig struct {
 	net    *state.Network
 	engine state.Engine
 	judge  *judge
+	wear   *wear
 
 	members  []int // by bundle, as the events leave them
 	played   int   // events so far
+	closed   bool
 	epoch    time.Duration
 	baseline *state.Snapshot
 	snapshot *state.Snapshot
@@ -53,31 +55,48 @@ func Start(ctx context.Context, opts Options) (_ *Rig, err error) {
 	if opts.Observer == nil {
 		opts.Observer = silence{}
 	}
-	if opts.Reduce == "" {
-		opts.Reduce = fib.Minimax
-	}
 	if err := opts.Damping.Validate(); err != nil {
 		return nil, err
 	}
+	if opts.Hardware == nil {
+		if opts.Hardware, err = state.HardwareOf(opts.Topology); err != nil {
+			return nil, err
+		}
+	}
 	r := &Rig{
 		opts: opts, members: fullMembers(opts.Topology),
-		net: &state.Network{Topology: opts.Topology, Index: opts.Topology.Index(), Damping: opts.Damping, Reduce: opts.Reduce},
+		net: &state.Network{Topology: opts.Topology, Index: opts.Topology.Index(), Damping: opts.Damping, Hardware: opts.Hardware},
 	}
 	if r.judge, err = newJudge(r.net, opts.Settings); err != nil {
 		return nil, err
 	}
 	engine, err := live.New(live.Options{
-		Topology: opts.Topology, Damping: opts.Damping, Settings: opts.Settings, Reduce: opts.Reduce,
-		Port: opts.Port, Budget: opts.Budget, Progress: opts.Observer.Progress,
+		Topology: opts.Topology, Damping: opts.Damping, Settings: opts.Settings, Hardware: opts.Hardware, Compare: opts.Compare,
+		Port: opts.Port, Budget: opts.Budget, Progress: opts.Observer.Progress, Entries: r.entries(),
 	})
 	if err != nil {
 		return nil, err
 	}
 	r.engine = engine
+	r.wear = &wear{net: r.net, report: engine.Report}
 	if err := guarded(func() error { return r.bringUpNetwork(ctx) }); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
+}
+
+// entries is how many Adj-RIB-In entries the graph says there are at full health.
+func (r *Rig) entries() (n int) {
+	for b, ends := range r.net.Index.Ends {
+		for _, d := range ends {
+			for p := range r.net.Topology.Prefixes {
+				if r.judge.damped.TellsTo(d, p, int32(b)) {
+					n++
+				}
+			}
+		}
+	}
+	return n
 }
 
 func (r *Rig) bringUpNetwork(ctx context.Context) error {
@@ -110,6 +129,18 @@ func (r *Rig) bringUpNetwork(ctx context.Context) error {
 	return nil
 }
 
+// mark names the event that started last, as hardware audits have it.
+func (r *Rig) mark() string {
+	if r.played == 0 {
+		return ""
+	}
+	return fmt.Sprintf("event %d", r.played)
+}
+
+// Hardware is what the run asked of the hardware so far: by device, and, with
+// Options.Compare, by overflow policy.
+func (r *Rig) Hardware() ([]state.FIBUse, []state.PolicyUse) { return r.wear.results() }
+
 // guarded makes an error of a panic, such as one in a user's check, so that the
 // network is closed in order.
 func guarded(f func() error) (err error) {
@@ -122,7 +153,10 @@ func guarded(f func() error) (err error) {
 }
 
 // Close stops everything and returns when nothing is left running.
-func (r *Rig) Close() error { return r.engine.Close() }
+func (r *Rig) Close() error {
+	r.closed = true
+	return r.engine.Close()
+}
 
 // Snapshot is the network at the last quiet.
 func (r *Rig) Snapshot() *state.Snapshot { return r.snapshot }
@@ -154,6 +188,7 @@ func (r *Rig) Now() time.Duration { return r.engine.Now() - r.epoch }
 
 // look shows the network to all checks.
 func (r *Rig) look(w *state.Window, settled bool) {
+	r.wear.see(r.snapshot, r.mark())
 	m := &state.Moment{
 		Network: r.net, Snapshot: r.snapshot, Settled: settled, Baseline: r.baseline,
 		Damped: r.judge.damped, True: r.judge.truth, Full: r.fullHealth(), Window: w,

@@ -34,6 +34,16 @@ func Run(ctx context.Context, sc *Scenario, opts RunOptions) (*state.Result, err
 		res.Outcomes = append(res.Outcomes, c.Outcome())
 	}
 	res.Outcomes = append(res.Outcomes, sc.Thresholds.outcomes(res.Rows)...)
+	for i := range res.Outcomes {
+		o := &res.Outcomes[i]
+		o.Expected = slices.Contains(sc.Expect, o.Name)
+		switch {
+		case o.Expected && o.Violated > 0:
+			o.Note = "violated, as the scenario means to show"
+		case o.Expected:
+			o.Note = "not violated, although the scenario means to show that it is"
+		}
+	}
 	res.Elapsed = time.Since(started)
 	res.Verdict = verdict(ctx, res, err)
 	if err != nil {
@@ -54,13 +64,14 @@ func play(ctx context.Context, sc *Scenario, opts RunOptions, res *state.Result)
 	opts.Observer.Record(state.Record{Kind: "baseline", Event: -1, Text: fmt.Sprintf("%d entries", res.Entries), Counts: &res.BringUp})
 	res.Rows, err = rig.Play(ctx, sc.Events...)
 	res.Virtual = rig.Now()
+	res.FIB, res.Policies = rig.Hardware()
 	return err
 }
 
 // rigOptions is the network that the scenario describes.
 func (sc *Scenario) rigOptions(opts RunOptions) Options {
 	return Options{
-		Topology: sc.Topology, Damping: sc.Damping, Settings: sc.Settings, Reduce: sc.Reduce, Checks: opts.Checks,
+		Topology: sc.Topology, Damping: sc.Damping, Settings: sc.Settings, Hardware: sc.Hardware, Compare: sc.Compare, Checks: opts.Checks,
 		Observer: opts.Observer, Port: opts.Port, Budget: opts.Budget,
 	}
 }
@@ -75,8 +86,8 @@ func verdict(ctx context.Context, res *state.Result, err error) state.Verdict {
 		return state.Failed
 	}
 	for _, o := range res.Outcomes {
-		if o.Violated > 0 {
-			return state.Violated
+		if (o.Violated > 0) != o.Expected {
+			return state.Violated // or not, although the scenario shows that it is
 		}
 	}
 	return state.Held

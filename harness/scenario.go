@@ -14,9 +14,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bagrig/bagrig/damping"
-	"github.com/bagrig/bagrig/fib"
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/topologies"
 	"github.com/bagrig/bagrig/topologies/yamltree"
@@ -30,10 +30,12 @@ type Scenario struct {
 	Topology   *topologies.Topology
 	Damping    damping.Pipeline
 	Settings   []topologies.Settings // of the speakers, by device
-	Reduce     fib.Algorithm
+	Hardware   []state.Hardware      // by device
+	Compare    bool                  // show what every overflow policy makes of what is programmed
 	Events     []state.Event
 	Thresholds Thresholds
-	Source     []byte // the YAML it was read from
+	Expect     []string // rules that the scenario shows violated
+	Source     []byte   // the YAML it was read from
 }
 
 // Thresholds are limits that every event must keep; 0 = none.
@@ -71,7 +73,7 @@ func Load(name string) (*Scenario, error) {
 	if slices.Contains(Scenarios(), name) {
 		return Embedded(name)
 	}
-	data, err := os.ReadFile(name)
+	data, err := yamltree.ReadFile(name)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("scenario %q: no such file, and not one of %s", name, strings.Join(Scenarios(), ", "))
 	}
@@ -88,12 +90,12 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := doc.Root().Map("name", "topology", "engine", "seed", "damping", "speakers", "fib", "events", "thresholds")
+	m := doc.Root().Map("name", "topology", "engine", "seed", "damping", "speakers", "fib", "events", "thresholds", "expect-violated")
 	sc := &Scenario{Source: data, Name: m.Get("name").Text(strings.TrimSuffix(filepath.Base(file), ".yaml"))}
 	sc.Engine = m.Get("engine").Enum("gobgp", "gobgp")
 	sc.Seed = uint64(m.Get("seed").Int(1, 1, 1<<62))
 	sc.Topology = readTopology(m.Need("topology"), filepath.Dir(file))
-	sc.readFIB(m.Get("fib"))
+	sc.readFIB(m.Get("fib"), m.Get("topology"))
 	t := m.Get("thresholds").Map("nlri", "updates", "radius")
 	sc.Thresholds = Thresholds{
 		NLRI:    int(t.Get("nlri").Int(0, 1, 1<<31)),
@@ -107,6 +109,9 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 	}
 	if sc.Damping, err = damping.Preset(name, sc.Topology.SmallestSpeed()); err != nil {
 		preset.Reject("%v", err)
+	}
+	for _, n := range m.Get("expect-violated").List() {
+		sc.Expect = append(sc.Expect, n.Text(""))
 	}
 	sc.readSpeakers(m.Get("speakers"))
 	sc.readEvents(m.Get("events"))
@@ -135,7 +140,7 @@ func readTopology(n yamltree.Node, folder string) *topologies.Topology {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(folder, path)
 	}
-	data, err := os.ReadFile(path)
+	data, err := yamltree.ReadFile(path)
 	if err != nil {
 		file.Reject("%v", err)
 		return nil
@@ -205,40 +210,12 @@ func (sc *Scenario) setKnobs(knobs []yamltree.Entry, chosen func(topologies.Devi
 	}
 }
 
-func (sc *Scenario) readFIB(n yamltree.Node) {
-	m := n.Map("algorithm", "profile")
-	var names []string
-	for _, a := range fib.Algorithms() {
-		names = append(names, string(a))
-	}
-	sc.Reduce = fib.Algorithm(m.Get("algorithm").Enum(string(fib.Minimax), names...))
-	profile := m.Get("profile")
-	if sc.Topology == nil {
-		return
-	}
-	if profile.Present() {
-		name := profile.Text("")
-		for i := range sc.Topology.Devices {
-			sc.Topology.Devices[i].ASIC = name
-		}
-	}
-	for _, d := range sc.Topology.Devices {
-		if _, err := fib.Lookup(d.ASIC); err != nil {
-			at := profile
-			if !at.Present() {
-				at = n
-			}
-			at.Reject("device %q: %v", d.Name, err)
-			return
-		}
-	}
-}
-
 // readEvents reads the events and plays them on paper, so that one that has no
 // place in the topology is found before anything starts.
 func (sc *Scenario) readEvents(list yamltree.Node) {
 	ix := sc.Topology.Index()
 	members := fullMembers(sc.Topology)
+	latest := time.Duration(0)
 	for _, item := range list.List() {
 		entries := item.Entries()
 		if len(entries) != 1 {
@@ -251,6 +228,10 @@ func (sc *Scenario) readEvents(list yamltree.Node) {
 		}
 		e, err := state.ParseEvent(kind.Name, fields)
 		var changes []state.Timed
+		if err == nil && e.At != 0 && e.At < latest {
+			err = &state.FieldError{Kind: kind.Name, Field: "at", Value: fields["at"], Want: fmt.Sprintf("want at least %v: an event before starts then", latest)}
+		}
+		latest = max(latest, e.At)
 		if err == nil {
 			changes, err = e.Expand(sc.Topology, ix, members)
 		}

@@ -36,6 +36,15 @@ func NewContainment() *Containment {
 	return &Containment{ledger: newLedger(ContainmentName, 0, "NLRI too many")}
 }
 
+// Outcome implements state.Check. Its note is what was counted apart.
+func (c *Containment) Outcome() state.Outcome {
+	o := c.ledger.Outcome()
+	if t := c.tally; t.Path+t.Cure+t.Dump > 0 {
+		o.Note = fmt.Sprintf("counted apart: %d NLRI that changed the path or another attribute alone, %d of the cure, %d of first dumps", t.Path, t.Cure, t.Dump)
+	}
+	return o
+}
+
 // Tally returns what was counted, and what was counted apart.
 func (c *Containment) Tally() Tally { return c.tally }
 

@@ -36,7 +36,9 @@ func (c *NoBlackHole) Look(m *state.Moment) {
 			}
 			if reach[d] {
 				c.found.Exercised++
-				c.has(m, d, p)
+				if !m.Snapshot.Devices[d].Restarting { // then hardware alone counts, and nextHops looks at it
+					c.has(m, d, p)
+				}
 			}
 			c.nextHops(m, d, p, origin, reach)
 		}
@@ -61,12 +63,19 @@ func (c *NoBlackHole) nextHops(m *state.Moment, d, p int, origin, reach []bool) 
 		switch {
 		case !ok:
 			c.violate(m, at(m.Network, d, p), "hardware sends over %s: it does not end at this device", bundleName(m.Network, w.ID))
-		case !m.Snapshot.Bundles[w.ID].Up:
+		case !carries(m, w.ID):
 			c.violate(m, at(m.Network, d, p), "hardware sends over %s: its session is down", bundleName(m.Network, w.ID))
 		case !origin[to] && !reach[to] && len(m.Snapshot.Devices[to].Routes[p].FIB.Members) == 0:
 			c.violate(m, at(m.Network, d, p), "hardware sends over %s to device %q, which has no next hop", bundleName(m.Network, w.ID), m.Topology.Devices[to].Name)
 		}
 	}
+}
+
+// carries tells whether traffic may go over a bundle: its session is up, or an
+// end restarts and forwards on meanwhile.
+func carries(m *state.Moment, bundle int32) bool {
+	b, ends := m.Snapshot.Bundles[bundle], m.Index.Ends[bundle]
+	return b.Up || b.Members > 0 && (m.Snapshot.Devices[ends[0]].Restarting || m.Snapshot.Devices[ends[1]].Restarting)
 }
 
 // origins tells by device whether it originates the prefix.
@@ -142,7 +151,7 @@ func (c *NoLoop) walk(m *state.Moment, d, p int) {
 	c.trail = append(c.trail, d)
 	for _, w := range m.Snapshot.Devices[d].Routes[p].FIB.Members {
 		to, ok := peer(m.Network, d, w.ID)
-		if !ok || !m.Snapshot.Bundles[w.ID].Up {
+		if !ok || !carries(m, w.ID) {
 			continue // traffic ends there: NoBlackHole's to report
 		}
 		if c.colour[to] == onTrail {

@@ -1,6 +1,7 @@
 package properties
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -52,17 +53,23 @@ func onPaper(tb testing.TB, t *topologies.Topology) *paper {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	hardware, err := state.HardwareOf(t)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return paperWith(tb, t, pipeline, hardware)
+}
+
+// paperWith has that hardware; a table that is full and rejects is no failure.
+func paperWith(tb testing.TB, t *topologies.Topology, pipeline damping.Pipeline, hardware []state.Hardware) *paper {
+	tb.Helper()
 	p := &paper{
 		tb:     tb,
-		net:    &state.Network{Topology: t, Index: t.Index(), Damping: pipeline, Reduce: fib.Minimax},
+		net:    &state.Network{Topology: t, Index: t.Index(), Damping: pipeline, Hardware: hardware},
 		damped: oracle.New(t, pipeline.Quantizer().Level), truth: oracle.New(t, nil),
 	}
-	for _, d := range t.Devices {
-		profile, err := fib.Lookup(d.ASIC)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		table, err := fib.NewTable(profile, fib.Minimax)
+	for _, h := range hardware {
+		table, err := fib.New(h.Profile, h.Options)
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -121,7 +128,7 @@ func (p *paper) device(s *oracle.State, d int) state.Device {
 			for k, m := range r.Set {
 				hops[k] = fib.Hop{ID: m.Bundle, Share: m.Share}
 			}
-			if err := p.tables[d].Program(prefix.Prefix, hops); err != nil {
+			if err := p.tables[d].Program(prefix.Prefix, hops); err != nil && !errors.Is(err, fib.ErrFull) {
 				p.tb.Fatal(err)
 			}
 		}

@@ -38,6 +38,18 @@ func All() []state.Check {
 	}
 }
 
+// For is All, and the rules that only some events put to the test, where there
+// are such events.
+func For(events []state.Event) []state.Check {
+	checks := All()
+	for _, e := range events {
+		if e.Kind == "drain" {
+			return append(checks, NewHitless())
+		}
+	}
+	return checks
+}
+
 // kept bounds the violations that a check keeps; all are counted.
 const kept = 20
 

@@ -16,6 +16,8 @@ func (c *Core) value(p int32, set []int, best int, told Told) damping.Value {
 		return none
 	case mode == topologies.AdvertiseSet:
 		bits = c.settings.AdvertiseValue
+	case best < 0 && c.prefixes[p].aggregate >= 0:
+		bits = c.aggregates[c.prefixes[p].aggregate].capacity
 	case best < 0:
 		bits = c.cfg.Origins[c.prefixes[p].origin].Bandwidth
 	case mode == topologies.AdvertiseAggregateReceived:
@@ -54,7 +56,7 @@ func (c *Core) bottleneckSum(p int32, set []int) (sum uint64, ok bool) {
 		if !c.leadsPair(set, i) {
 			continue
 		}
-		capacity, received := c.pair(row, set[i:])
+		capacity, received := c.pair(row, c.pairFrom(set, i))
 		sum = saturatingAdd(sum, min(capacity, received))
 	}
 	return sum, ok

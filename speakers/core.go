@@ -16,7 +16,11 @@ type Core struct {
 	cfg        Config
 	settings   topologies.Settings
 	rejected   []bool // by prefix: its class is not imported
+	aggregates []aggregate
+	suppressed []int  // by prefix: announced aggregates that keep it from going up
+	supports   []bool // by prefix: some aggregate of this device covers it
 	drain      topologies.DrainState
+	deferTo    time.Duration // until when a restarted core waits before it decides; Never = it does not
 	forwardTo  time.Duration // when a drained device stops forwarding; Never unless it is drained and still forwards
 	sessions   []session
 	parallel   bool // two sessions lead to one neighbour
@@ -38,6 +42,10 @@ type session struct {
 	up       bool
 	prefixes int  // candidates held
 	ceased   bool // ended for holding too many; deaf until it comes up again
+
+	restarts bool          // the neighbour has said that it restarts
+	staleTo  time.Duration // when stale candidates are dropped, or Never
+	endOfRIB bool          // the neighbour has told all that it has
 	capacity uint64
 	policy   damping.BundlePolicy
 	passed   damping.Passed
@@ -47,17 +55,19 @@ type session struct {
 type candidate struct {
 	route   Route
 	present bool
+	stale   bool // from before the neighbour's restart
 }
 
 type prefix struct {
-	origin  int32 // index in cfg.Origins, or -1
-	local   bool
-	audible bool          // told is out at some neighbour
-	in, out damping.Value // the bottleneck value, and what policy made of it
-	hops    []Hop
-	told    Told
-	policy  damping.ToldPolicy
-	next    time.Duration
+	origin    int32 // index in cfg.Origins, or -1
+	aggregate int32 // index in aggregates, or -1
+	local     bool
+	audible   bool          // told is out at some neighbour
+	in, out   damping.Value // the bottleneck value, and what policy made of it
+	hops      []Hop
+	told      Told
+	policy    damping.ToldPolicy
+	next      time.Duration
 }
 
 // New makes a core whose bundles are at full health, whose sessions are down
@@ -71,6 +81,9 @@ func New(cfg Config) *Core {
 		prefixes:   make([]prefix, cfg.Prefixes),
 		dirty:      make([]bool, cfg.Prefixes),
 		rejected:   make([]bool, cfg.Prefixes),
+		suppressed: make([]int, cfg.Prefixes),
+		supports:   make([]bool, cfg.Prefixes),
+		deferTo:    Never,
 		forwardTo:  Never,
 		next:       Never,
 		set:        make([]int, 0, len(cfg.Sessions)),
@@ -81,16 +94,21 @@ func New(cfg Config) *Core {
 		c.parallel = c.parallel || seen[s.Neighbor]
 		seen[s.Neighbor] = true
 		policy := cfg.Damping.NewBundle()
-		passed, next := policy.Step(0, s.Capacity)
-		c.sessions[i] = session{capacity: s.Capacity, policy: policy, passed: passed, next: next}
+		capacity := s.Capacity
+		if cfg.Restart != nil {
+			capacity = cfg.Restart.Bundles[i]
+		}
+		passed, next := policy.Step(0, capacity)
+		c.sessions[i] = session{capacity: capacity, policy: policy, passed: passed, next: next, staleTo: Never}
 		c.next = min(c.next, next)
 	}
 	for i := range c.prefixes {
-		c.prefixes[i] = prefix{origin: -1, policy: cfg.Damping.NewTold(), next: Never}
+		c.prefixes[i] = prefix{origin: -1, aggregate: -1, policy: cfg.Damping.NewTold(), next: Never}
 	}
 	for i, o := range cfg.Origins {
 		c.prefixes[o.Prefix].origin = int32(i)
 	}
+	c.newAggregates()
 	if c.cfg.Linger == 0 {
 		c.cfg.Linger = topologies.DefaultLinger
 	}
@@ -98,6 +116,11 @@ func New(cfg Config) *Core {
 		c.configure(topologies.DefaultSettings())
 	} else {
 		c.configure(*cfg.Settings)
+	}
+	if r := cfg.Restart; r != nil {
+		c.now, c.drain = r.At, r.Drain
+		c.deferTo = r.At + c.settings.EndOfRIBTime
+		c.next = min(c.next, c.deferTo)
 	}
 	return c
 }
@@ -126,22 +149,39 @@ func (c *Core) Step(now time.Duration, inputs []Input, effects []Effect) ([]Effe
 	timers := c.next <= now
 	if timers {
 		c.bundleTimers()
+		c.staleTimers()
 		c.drainTimer()
 	}
-	if timers || c.anyDirty {
-		for p := range c.prefixes {
-			if c.dirty[p] || timers && c.prefixes[p].next <= now {
-				effects = c.decide(int32(p), effects)
-			}
+	if c.deferTo != Never {
+		if !c.maySelect() {
+			c.settleTimers()
+			c.next = min(c.next, c.deferTo)
+			return effects, nil
 		}
+		effects = c.selectFirst(effects)
+	}
+	if timers || c.anyDirty {
+		// First, since an aggregate may keep its more-specifics from going up.
+		c.watchAggregates()
+		effects = c.decideDue(timers, effects)
 	}
 	c.settleTimers()
 	return effects, nil
 }
 
+// decideDue decides all prefixes that are marked, or whose timer is due.
+func (c *Core) decideDue(timers bool, effects []Effect) []Effect {
+	for p := range c.prefixes {
+		if c.dirty[p] || timers && c.prefixes[p].next <= c.now {
+			effects = c.decide(int32(p), effects)
+		}
+	}
+	return effects
+}
+
 func (c *Core) check(in Input) error {
 	switch in.Kind {
-	case SessionUp, SessionDown, Announce, Withdraw, Capacity:
+	case SessionUp, SessionDown, Announce, Withdraw, Capacity, Restarts, EndOfRIB:
 	case Originate:
 		return nil
 	case Drain:
@@ -178,6 +218,10 @@ func (c *Core) apply(in *Input) {
 		for _, o := range c.cfg.Origins {
 			c.mark(int(o.Prefix))
 		}
+		for i := range c.aggregates {
+			c.aggregates[i].stale = true
+		}
+		c.anyDirty = true
 	case Configure:
 		c.configure(*in.Settings)
 	case Drain:
@@ -186,7 +230,12 @@ func (c *Core) apply(in *Input) {
 		c.sessions[s].up, c.sessions[s].ceased = true, false
 	case SessionDown:
 		c.sessions[s].up = false
-		c.dropAll(s)
+		c.sessionFell(s)
+	case Restarts:
+		c.sessions[s].restarts = true
+	case EndOfRIB:
+		c.sessions[s].endOfRIB = true
+		c.dropStale(s)
 	case Announce:
 		c.setCandidate(int(in.Prefix), s, candidate{route: in.Route.normal(), present: true})
 	case Withdraw:
@@ -195,6 +244,9 @@ func (c *Core) apply(in *Input) {
 		if c.sessions[s].capacity != in.Capacity {
 			c.sessions[s].capacity = in.Capacity
 			c.stepBundle(s)
+			if in.Capacity == 0 {
+				c.dropStale(s) // whoever restarts does not forward over it
+			}
 		}
 	}
 }
@@ -224,6 +276,7 @@ func (c *Core) row(p int32) []candidate {
 func (c *Core) setCandidate(p, s int, to candidate) {
 	at := &c.candidates[p*len(c.sessions)+s]
 	if at.equal(to) || to.present && c.sessions[s].ceased {
+		at.stale = false
 		return
 	}
 	if to.present != at.present {
@@ -259,6 +312,9 @@ func (c *Core) markAll() {
 }
 
 func (c *Core) mark(p int) {
+	if c.supports[p] && !c.dirty[p] {
+		c.disturbAggregates(int32(p))
+	}
 	c.dirty[p] = true
 	c.anyDirty = true
 }
@@ -294,7 +350,7 @@ func (c *Core) settleTimers() {
 	c.anyDirty = false
 	c.next = c.forwardTo
 	for s := range c.sessions {
-		c.next = min(c.next, c.sessions[s].next)
+		c.next = min(c.next, c.sessions[s].next, c.sessions[s].staleTo)
 	}
 	if c.cfg.Damping.Timed() {
 		for p := range c.prefixes {
@@ -317,6 +373,8 @@ func (c *Core) decide(p int32, effects []Effect) []Effect {
 		told.Down = c.cfg.Sessions[best].NeighborRole >= c.cfg.Role
 		told.Warm = told.Warm || route.warm() // the best is warm only where the whole set is
 	}
+	told.Atomic = local && pre.aggregate >= 0
+	told.Down = told.Down || c.suppressed[p] > 0
 	in := damping.Value{Reach: damping.Gone}
 	if local || best >= 0 {
 		in = c.value(p, set, best, told)

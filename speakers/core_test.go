@@ -224,6 +224,8 @@ func TestBundleIsUpWhileItsSessionIs(t *testing.T) {
 
 func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 	good := announce(spine1, route(1, 201, 7))
+	contradiction := topologies.DefaultSettings()
+	contradiction.Advertise = topologies.AdvertiseSet
 	cases := []struct {
 		in   speakers.Input
 		want string
@@ -237,6 +239,9 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{speakers.Input{Kind: speakers.Withdraw, Bundle: spine1, Prefix: -1}, "withdraw: prefix -1: want 0 to 2"},
 		{speakers.Input{Bundle: spine1}, "InputKind(0): unknown kind of input"},
 		{speakers.Input{Kind: 200, Bundle: 9}, "InputKind(200): unknown kind of input"},
+		{drainTo(3), "drain: DrainState(3): want live, warm or drained"},
+		{speakers.Input{Kind: speakers.Configure}, "configure: no settings"},
+		{speakers.Input{Kind: speakers.Configure, Settings: &contradiction}, `advertise "set": want advertise.value, the capacity to tell`},
 	}
 	for _, c := range cases {
 		core := speakers.New(edge())

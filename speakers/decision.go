@@ -9,18 +9,19 @@ import "slices"
 // higher LOCAL_PREF. The set is valid until the next call; best is -1 where it
 // is empty.
 //
-// A candidate over a bundle on trial counts only where there is no other, the
-// device's own route included.
+// Among the members, those over bundles on trial give way to the others. A trial
+// never makes a longer path win: two devices could then prefer each other's
+// detours for ever, since each hides its own route while it takes the other's.
 //
 // Everything that ties up to ORIGIN is in the set; the contents of AS_PATH do
 // not matter, and neither MED nor link bandwidth takes part (RFC 10005 S3.2).
 func (c *Core) selectSet(p int32) (set []int, best int, local bool) {
 	row := c.row(p)
-	local = c.originates && c.prefixes[p].origin >= 0
-	trial := !local && !c.anySettled(p, row)
+	local = c.originates && (c.prefixes[p].origin >= 0 || c.announces(p))
+	settled := false
 	set, best = c.set[:0], -1
 	for s := range row {
-		if !c.usable(p, row, s) || c.sessions[s].passed.Trial && !trial {
+		if !c.usable(p, row, s) {
 			continue
 		}
 		switch {
@@ -29,25 +30,34 @@ func (c *Core) selectSet(p int32) (set []int, best int, local bool) {
 		case best >= 0 && worse(row[s].route, row[best].route):
 			continue
 		case best >= 0 && worse(row[best].route, row[s].route):
-			set = set[:0]
+			set, settled = set[:0], false
 			best = s
 		case best < 0 || c.cfg.Sessions[s].Neighbor < c.cfg.Sessions[best].Neighbor:
 			best = s // session addresses ascend, so of one neighbour's the first stays
 		}
 		set = append(set, s)
+		settled = settled || !c.sessions[s].passed.Trial
+	}
+	if settled {
+		set, best = c.withoutTrials(set)
 	}
 	return set, best, local && best < 0
 }
 
-// anySettled tells whether some usable candidate is over a bundle that is not
-// on trial.
-func (c *Core) anySettled(p int32, row []candidate) bool {
-	for s := range row {
-		if c.usable(p, row, s) && !c.sessions[s].passed.Trial {
-			return true
+// withoutTrials drops the members over bundles on trial from a set that has
+// others, and finds the best one of those.
+func (c *Core) withoutTrials(set []int) (left []int, best int) {
+	left, best = set[:0], -1
+	for _, s := range set {
+		if c.sessions[s].passed.Trial {
+			continue
 		}
+		if best < 0 || c.cfg.Sessions[s].Neighbor < c.cfg.Sessions[best].Neighbor {
+			best = s
+		}
+		left = append(left, s)
 	}
-	return false
+	return left, best
 }
 
 // usable drops candidates from down bundles, with the own ASN, and those that

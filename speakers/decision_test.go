@@ -138,7 +138,7 @@ func TestToldPathIsOfTheLowestRouterIDThenSessionAddress(t *testing.T) {
 	}
 }
 
-func TestTrialBundlesAreUsedOnlyWithoutAnyOtherCandidate(t *testing.T) {
+func TestTrialBundlesGiveWayToOtherCandidates(t *testing.T) {
 	const hold = 30 * time.Second
 	cfg := edge()
 	cfg.Damping = held(hold)
@@ -150,9 +150,15 @@ func TestTrialBundlesAreUsedOnlyWithoutAnyOtherCandidate(t *testing.T) {
 		inputs      []speakers.Input
 		during, end []int32
 	}{
-		{"another candidate wins, though it is worse",
-			append(back(spine1), announce(spine1, preferred(200, route(1, 201))), announce(bag8, route(1, 208, 7))),
-			[]int32{bag8}, []int32{spine1}},
+		{"to a worse one it does not give way: detours that devices prefer may chase each other",
+			append(back(spine1), announce(spine1, preferred(200, route(1, 201))), announce(spine2, route(1, 202))),
+			[]int32{spine1}, []int32{spine1}},
+		{"nor to a longer one",
+			append(back(spine1), announce(spine1, route(1, 201)), announce(bag8, route(1, 208, 7))),
+			[]int32{spine1}, []int32{spine1}},
+		{"one from above gives way to an equal one from below",
+			append(back(bag8), announce(bag8, route(1, 208)), announce(spine1, route(1, 201))),
+			[]int32{spine1}, []int32{spine1, bag8}},
 		{"an equal one is alone for a while",
 			append(back(spine1), announce(spine1, route(1, 201)), announce(spine2, route(1, 202))),
 			[]int32{spine2}, []int32{spine2, spine1}},
@@ -183,17 +189,135 @@ func TestTrialBundlesAreUsedOnlyWithoutAnyOtherCandidate(t *testing.T) {
 	}
 }
 
-func TestTrialBundleDoesNotBeatTheOwnRoute(t *testing.T) {
+// classed is edge with a class for each prefix.
+func classed() speakers.Config {
 	cfg := edge()
-	cfg.Damping = held(time.Second)
-	in := announce(spine1, preferred(200, route(1, 201)))
-	in.Prefix = 2
-	core := fed(t, cfg, originate, capacity(spine1, 0), capacity(spine1, unit), in)
-	if got := core.Decision(2); !got.Local {
-		t.Errorf("on trial: got %+v, want local", got)
+	cfg.Classes = []string{"spine", "fabric", "region"}
+	return cfg
+}
+
+func setTo(t testing.TB, knobs ...string) speakers.Input {
+	t.Helper()
+	return speakers.Input{Kind: speakers.Configure, Settings: withKnobs(t, knobs...)}
+}
+
+func TestPrefixesOfARejectedClassAreNotUsed(t *testing.T) {
+	var inputs []speakers.Input
+	for p := range int32(3) {
+		in := announce(spine1, route(2, 201, 7))
+		in.Prefix = p
+		inputs = append(inputs, in)
 	}
-	step(t, core, time.Second)
-	if got := core.Decision(2); got.Local {
-		t.Errorf("afterwards: got local, want the route of higher LOCAL_PREF")
+	cases := []struct {
+		classes string
+		used    []int32 // prefixes
+	}{
+		{"", []int32{0, 1, 2}},
+		{"spine", []int32{1, 2}},
+		{"region", []int32{0, 1}},
+		{"region,spine", []int32{1}},
+		{"spine, fabric, region", nil},
+		{"building,spines", []int32{0, 1, 2}},
+	}
+	for _, c := range cases {
+		cfg := classed()
+		cfg.Settings = withKnobs(t, "import.reject-classes", c.classes)
+		core := fed(t, cfg, inputs...)
+		var used []int32
+		for p := range int32(3) {
+			if len(core.Decision(p).Hops) > 0 {
+				used = append(used, p)
+			}
+			if got := len(core.Candidates(p, nil)); got != 1 {
+				t.Errorf("%q: prefix %d: got %d candidates, want 1: Adj-RIB-In keeps what policy rejects", c.classes, p, got)
+			}
+		}
+		same(t, c.classes, used, c.used)
+	}
+}
+
+func TestRejectingAClassTakesItsRoutesAwayAndBack(t *testing.T) {
+	core := fed(t, classed(), originate, announce(spine1, route(2, 201, 7)))
+	before := core.Decision(0)
+	same(t, "rejected", step(t, core, 0, setTo(t, "import.reject-classes", "spine,region")),
+		[]speakers.Effect{{Kind: speakers.Untell}, {Kind: speakers.Unprogram}})
+	if d := core.Decision(2); !d.Local || !d.Told.Present {
+		t.Errorf("the own prefix: got %+v, want it told: import policy is for what others tell", d)
+	}
+	same(t, "news of it", step(t, core, 0, announce(spine2, route(1, 202))), []speakers.Effect(nil))
+	step(t, core, 0, withdraw(spine2))
+	same(t, "taken again", step(t, core, 0, setTo(t)), []speakers.Effect{
+		{Kind: speakers.Program, Hops: before.Hops}, {Kind: speakers.Tell, Told: before.Told},
+	})
+	same(t, "decision", core.Decision(0), before)
+}
+
+func TestARejectedOwnPrefixOfAnotherIsNotPreferred(t *testing.T) {
+	in := announce(spine1, preferred(200, route(2, 201, 7)))
+	in.Prefix = 2
+	core := fed(t, classed(), originate, in)
+	if core.Decision(2).Local {
+		t.Fatal("got local, want the route of higher LOCAL_PREF")
+	}
+	step(t, core, 0, setTo(t, "import.reject-classes", "region"))
+	if !core.Decision(2).Local {
+		t.Error("got the rejected route, want local")
+	}
+}
+
+func TestRoutesWithARejectedCommunityAreNotUsed(t *testing.T) {
+	const reject = "65000:9,1:2"
+	cases := []struct {
+		name string
+		tags []uint32 // of spine2's route, which is the better one
+		set  []int32
+	}{
+		{"none", nil, []int32{spine2}},
+		{"another one", []uint32{65000<<16 | 8, 9}, []int32{spine2}},
+		{"the same value of another ASN", []uint32{65001<<16 | 9}, []int32{spine2}},
+		{"one of them", []uint32{65000<<16 | 9}, []int32{spine1}},
+		{"the other, behind others", []uint32{5, 65000<<16 | 8, 1<<16 | 2}, []int32{spine1}},
+		{"both", []uint32{1<<16 | 2, 65000<<16 | 9}, []int32{spine1}},
+	}
+	for _, c := range cases {
+		cfg := edge()
+		cfg.Settings = withKnobs(t, "import.reject-communities", reject)
+		core := fed(t, cfg, announce(spine2, withTags(route(1, 202), c.tags...)), announce(spine1, route(1, 201, 7)))
+		same(t, c.name, bundles(core.Decision(0)), c.set)
+		step(t, core, 0, withdraw(spine1))
+		if got, want := core.Decision(0).Told.Present, c.set[0] == spine2; got != want {
+			t.Errorf("%s, alone: got told %v, want %v", c.name, got, want)
+		}
+	}
+}
+
+func TestARejectedRouteHasNoPartInAnything(t *testing.T) {
+	tagged := withTags(unvalued(202), 65000<<16|9)
+	cases := []struct {
+		name   string
+		hold   bool
+		inputs []speakers.Input
+		want   []speakers.Hop
+	}{
+		{"its missing value makes no set equal", false,
+			[]speakers.Input{announce(spine2, tagged), announce(spine1, route(3, 201)), announce(bag8, route(1, 208))},
+			[]speakers.Hop{{spine1, 3 * unit}, {bag8, unit}}},
+		{"it is no other candidate beside one on trial", true,
+			[]speakers.Input{announce(spine2, tagged), capacity(spine1, 0), capacity(spine1, 4*unit), announce(spine1, route(3, 201))},
+			[]speakers.Hop{{spine1, 3 * unit}}},
+		{"a replacement with the community takes the old route away", false,
+			[]speakers.Input{announce(spine2, route(1, 202)), announce(spine2, tagged)}, nil},
+		{"though nothing else of it has changed", false,
+			[]speakers.Input{announce(spine2, unvalued(202)), announce(spine2, tagged)}, nil},
+		{"one without it brings the route back", false,
+			[]speakers.Input{announce(spine2, tagged), announce(spine2, route(1, 202))}, []speakers.Hop{{spine2, unit}}},
+	}
+	for _, c := range cases {
+		cfg := edge()
+		cfg.Settings = withKnobs(t, "import.reject-communities", "65000:9")
+		if c.hold {
+			cfg.Damping = held(1)
+		}
+		same(t, c.name, fed(t, cfg, c.inputs...).Decision(0).Hops, c.want)
 	}
 }

@@ -17,9 +17,11 @@ type Explanation struct {
 	Settings   topologies.Settings
 	Drain      topologies.DrainState
 	ForwardsTo time.Duration // virtual time at which a drained device stops forwarding, else Never
+	Restarting bool          // started again and waiting: hardware forwards as before, and nothing is decided
 
-	Originates bool // the device originates the prefix
-	Local      bool // and its own route is the one used
+	Originates bool           // the device originates the prefix
+	Aggregate  *AggregateView // the device announces the prefix under this condition; nil = it does not
+	Local      bool           // and its own route is the one used
 	Candidates []Judged
 	Best       int // the candidate whose path is told on, or -1
 	Set        []SetMember
@@ -53,6 +55,17 @@ type Judged struct {
 	Candidate
 	Neighbor int32 // device
 	Verdict  string
+	Stale    bool // from before its neighbour's restart
+}
+
+// AggregateView is an aggregate's condition and its measure. Capacities are
+// bits/s.
+type AggregateView struct {
+	topologies.Aggregate
+	Specifics  int    // more-specifics that there are
+	Supporting int    // those that come from below or are the device's own
+	Capacity   uint64 // of the distinct bundles behind the supporting ones
+	Announced  bool
 }
 
 // SetMember is one member of the multipath set and where its share is from.
@@ -72,7 +85,7 @@ type SetMember struct {
 
 // Valuation is how the bottleneck value came about.
 type Valuation struct {
-	Mode    string        // a value of the knob `advertise`, or ModeOrigin
+	Mode    string        // a value of the knob `advertise`, ModeOrigin or ModeAggregate
 	Terms   []Term        // of the sum; empty where the value is a constant
 	Sum     damping.Value // before it is divided
 	Divisor uint64        // 1 unless `divide` says otherwise
@@ -83,6 +96,10 @@ type Valuation struct {
 // ModeOrigin says that the value is that of a prefix which the device
 // originates, a constant.
 const ModeOrigin = "origin"
+
+// ModeAggregate says that the value is that of an aggregate: the capacity of
+// the distinct bundles behind its more-specifics.
+const ModeAggregate = "aggregate"
 
 // Term is one neighbour's or member's part in a sum, in bits/s.
 type Term struct {
@@ -117,6 +134,7 @@ type BundleView struct {
 	Capacity     uint64 // bits/s that are there, 0 = down
 	Passed       damping.Passed
 	Next         time.Duration // virtual time of the damping's next timer, or Never
+	StaleTo      time.Duration // virtual time at which stale candidates are dropped, or Never
 	Told         bool
 	Why          string // why nothing is told over it, or empty
 }
@@ -138,8 +156,8 @@ func (c *Core) Explain(p int32) Explanation {
 	pre := &x.prefixes[p]
 	set, best, local := x.selectSet(p)
 	e := Explanation{
-		Settings: x.settings, Drain: x.drain, ForwardsTo: x.forwardTo,
-		Originates: x.originates && pre.origin >= 0, Local: local, Best: -1,
+		Settings: x.settings, Drain: x.drain, ForwardsTo: x.forwardTo, Restarting: x.Restarting(),
+		Originates: x.originates && pre.origin >= 0, Aggregate: x.aggregateView(pre), Local: local, Best: -1,
 		Hops: slices.Clone(pre.hops), Tells: x.telling(pre),
 	}
 	row := x.row(p)
@@ -152,15 +170,26 @@ func (c *Core) Explain(p int32) Explanation {
 		}
 		e.Candidates = append(e.Candidates, Judged{
 			Candidate: Candidate{Bundle: x.cfg.Sessions[s].Bundle, Route: row[s].route},
-			Neighbor:  x.cfg.Sessions[s].Neighbor, Verdict: x.verdict(p, s, set, best, local),
+			Neighbor:  x.cfg.Sessions[s].Neighbor, Verdict: x.verdict(p, s, set, best, local), Stale: row[s].stale,
 		})
 	}
 	e.Set = x.explainSet(p, set)
 	e.Equal = x.whyEqual(row, set)
 	e.Valuation = x.explainValue(p, set, best, local)
 	e.Told = Stages{Stages: x.toldStages(pre), Next: pre.next}
-	e.Bundles = x.bundleViews(pre, best, e.Tells.Why)
+	e.Bundles = x.bundleViews(p, best, e.Tells.Why)
 	return e
+}
+
+func (c *Core) aggregateView(pre *prefix) *AggregateView {
+	if pre.aggregate < 0 {
+		return nil
+	}
+	a := &c.aggregates[pre.aggregate]
+	supporting, capacity := c.measure(a.cfg)
+	return &AggregateView{
+		Aggregate: a.cfg.Aggregate, Specifics: len(a.cfg.Specifics), Supporting: int(supporting), Capacity: capacity, Announced: a.announced,
+	}
 }
 
 // verdict asks the questions of the decision process in its order and gives the
@@ -178,14 +207,15 @@ func (c *Core) verdict(p int32, s int, set []int, best int, local bool) string {
 		return fmt.Sprintf("%s (class %s)", VerdictRejected, c.cfg.Classes[p])
 	case c.rejectsTags(route.Tags):
 		return fmt.Sprintf("%s (community %s)", VerdictRejected, c.rejectedTag(route.Tags))
-	case c.sessions[s].passed.Trial && (local || best >= 0 && !c.sessions[best].passed.Trial):
-		return VerdictTrial
 	case local:
 		return VerdictLocal
 	case best < 0:
 		return verdictUnexplained
 	}
-	return against(route, &c.row(p)[best].route)
+	if why := against(route, &c.row(p)[best].route); why != verdictUnexplained || !c.sessions[s].passed.Trial {
+		return why
+	}
+	return VerdictTrial
 }
 
 // against is why a route loses against the best one.
@@ -285,7 +315,11 @@ func (c *Core) explainValue(p int32, set []int, best int, local bool) Valuation 
 		told.Present = true
 		v.Divisor = uint64(max(c.hearersAbove(told), 1))
 	}
-	if best < 0 && v.Mode != topologies.AdvertiseSet {
+	switch {
+	case best >= 0 || v.Mode == topologies.AdvertiseSet:
+	case c.prefixes[p].aggregate >= 0:
+		v.Mode = ModeAggregate
+	default:
 		v.Mode = ModeOrigin
 	}
 	v.Terms = c.terms(p, set, best, v.Mode)
@@ -298,6 +332,7 @@ func (c *Core) routeTold(p int32, best int) (told Told) {
 		told.Path = c.row(p)[best].route.Path
 		told.Down = c.cfg.Sessions[best].NeighborRole >= c.cfg.Role
 	}
+	told.Down = told.Down || c.suppressed[p] > 0
 	return told
 }
 
@@ -357,30 +392,36 @@ func (c *Core) toldStages(pre *prefix) (list []Stage) {
 	return list
 }
 
-func (c *Core) bundleViews(pre *prefix, best int, nothing string) (list []BundleView) {
+func (c *Core) bundleViews(p int32, best int, nothing string) (list []BundleView) {
+	told := c.prefixes[p].told
 	for i, s := range c.cfg.Sessions {
 		v := BundleView{
 			Bundle: s.Bundle, Neighbor: s.Neighbor, NeighborASN: s.NeighborASN, NeighborRole: s.NeighborRole,
 			Up: c.sessions[i].up, Capacity: c.sessions[i].capacity, Passed: c.sessions[i].passed, Next: c.sessions[i].next,
+			StaleTo: c.sessions[i].staleTo,
 		}
-		if v.Told = v.Up && c.exports(i, pre.told); !v.Told {
-			v.Why = c.whyUntold(s, v.Up, pre.told, best, nothing)
+		if v.Told = v.Up && c.exports(i, told); !v.Told {
+			v.Why = nothing
+		}
+		if !v.Told && nothing == "" {
+			v.Why = c.whyUntold(p, s, v.Up, best)
 		}
 		list = append(list, v)
 	}
 	return list
 }
 
-// whyUntold is why a neighbour hears nothing; nothing is why nobody does.
-func (c *Core) whyUntold(to Session, up bool, told Told, best int, nothing string) string {
-	switch {
-	case nothing != "":
-		return nothing
+// whyUntold is why a neighbour hears nothing of what others may hear.
+func (c *Core) whyUntold(p int32, to Session, up bool, best int) string {
+	told := c.prefixes[p].told
+	switch upward := told.Down && to.NeighborRole >= c.cfg.Role; {
 	case !up:
 		return "session down"
-	case told.Down && to.NeighborRole >= c.cfg.Role && best >= 0 && c.cfg.Sessions[best].NeighborRole == c.cfg.Role:
+	case upward && (best < 0 || c.cfg.Sessions[best].NeighborRole < c.cfg.Role):
+		return "scope: an aggregate of this device stands for it"
+	case upward && c.cfg.Sessions[best].NeighborRole == c.cfg.Role:
 		return "scope: learned from the same tier"
-	case told.Down && to.NeighborRole >= c.cfg.Role:
+	case upward:
 		return "scope: learned from above"
 	case slices.Contains(told.Path, to.NeighborASN):
 		return fmt.Sprintf("its ASN %d is in the path", to.NeighborASN)
@@ -392,6 +433,8 @@ func (c *Core) whyUntold(to Session, up bool, told Told, best int, nothing strin
 func (c *Core) telling(pre *prefix) Telling {
 	t := Telling{Told: pre.told}
 	switch {
+	case c.Restarting():
+		t.Why = "restarting: not every neighbour has sent End-of-RIB"
 	case c.drain == topologies.Drained:
 		t.Why = "drained"
 	case pre.in.Reach == damping.Gone:

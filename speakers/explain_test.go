@@ -2,6 +2,8 @@ package speakers_test
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 	"testing"
 	"time"
@@ -64,6 +66,7 @@ func TestEveryCandidateHasTheVerdictThatDecidedOnIt(t *testing.T) {
 		{"its class is not imported", []string{"import.reject-classes", "spine"}, []speakers.Input{announce(spine2, route(1, 202, 7))}, nil, "rejected by import policy (class spine)"},
 		{"its community is not imported", []string{"import.reject-communities", "65000:7,65000:9"}, []speakers.Input{announce(spine2, withTags(route(1, 202, 7), 1, 65000<<16|9))}, nil, "rejected by import policy (community 65000:9)"},
 		{"its bundle came back", nil, []speakers.Input{capacity(spine2, 0)}, []speakers.Input{capacity(spine2, 4*unit), announce(spine2, route(1, 202, 7))}, "on trial"},
+		{"all bundles came back", nil, []speakers.Input{capacity(spine1, 0), capacity(spine2, 0)}, []speakers.Input{capacity(spine1, 4*unit), capacity(spine2, 4*unit), announce(spine2, route(1, 202, 7, 8))}, "longer AS_PATH"},
 		{"its neighbour is being drained", nil, []speakers.Input{announce(spine2, withTags(route(1, 202, 7), speakers.GracefulShutdown))}, nil, "warm"},
 		{"LOCAL_PREF", nil, []speakers.Input{announce(spine2, preferred(50, route(1, 202, 7)))}, nil, "lower LOCAL_PREF"},
 		{"AS_PATH", nil, []speakers.Input{announce(spine2, route(1, 202, 7, 8))}, nil, "longer AS_PATH"},
@@ -267,7 +270,9 @@ func knobCases(t testing.TB) []*topologies.Settings {
 
 func TestTheExplanationIsThatOfTheDecision(t *testing.T) {
 	cases := knobCases(t)
-	properties := gopter.NewProperties(nil)
+	params := gopter.DefaultTestParametersWithSeed(10005)
+	params.MinSuccessfulTests = 500
+	properties := gopter.NewProperties(params)
 	properties.Property("verdicts, shares, value and told route are the core's own", prop.ForAll(func(data []byte, which int, state uint8) string {
 		r := newRace(data)
 		if err := r.run(); err != nil {
@@ -318,9 +323,12 @@ func contradiction(c *speakers.Core, p int32) string {
 
 // disagreement is where the parts of an explanation do not fit one another.
 func disagreement(c *speakers.Core, e speakers.Explanation) string {
-	sum := uint64(0)
+	sum, carry := uint64(0), uint64(0)
 	for _, term := range e.Valuation.Terms {
-		sum += term.Bits
+		if sum, carry = bits.Add64(sum, term.Bits, 0); carry != 0 {
+			sum = math.MaxUint64
+			break
+		}
 	}
 	if len(e.Valuation.Terms) > 0 && (sum != e.Valuation.Sum.Bits || sum/e.Valuation.Divisor != e.Valuation.Value.Bits) {
 		return fmt.Sprintf("terms %v divided by %d: want %v", e.Valuation.Terms, e.Valuation.Divisor, e.Valuation.Value)
@@ -335,4 +343,41 @@ func disagreement(c *speakers.Core, e speakers.Explanation) string {
 		}
 	}
 	return ""
+}
+
+func TestAnAggregateIsExplainedByItsCondition(t *testing.T) {
+	cfg := edge()
+	condition := topologies.Aggregate{By: topologies.BySupporting, Announce: 1, Withdraw: 1, Suppress: true}
+	cfg.Aggregates = []speakers.Aggregate{{Prefix: 1, Specifics: []int32{0}, Aggregate: condition}}
+	core := fed(t, cfg, append(sessionsUp(), originate, announce(spine1, route(2, 201, 7)))...)
+	e := core.Explain(1)
+	same(t, "condition", e.Aggregate, &speakers.AggregateView{Aggregate: condition, Specifics: 1, Supporting: 1, Capacity: 4 * unit, Announced: true})
+	same(t, "value", e.Valuation, speakers.Valuation{Mode: speakers.ModeAggregate, Divisor: 1, Sum: bitsValue(4 * unit), Value: bitsValue(4 * unit)})
+	if !e.Local || e.Originates || !e.Tells.Atomic {
+		t.Errorf("got local %t, originates %t, atomic %t, want its own route, which is an aggregate", e.Local, e.Originates, e.Tells.Atomic)
+	}
+	for _, b := range core.Explain(0).Bundles {
+		want := map[int32]string{spine1: "its ASN 201 is in the path", spine2: ""}
+		if b.NeighborRole >= topologies.Edge {
+			want[b.Bundle] = "scope: an aggregate of this device stands for it"
+		}
+		same(t, fmt.Sprintf("bundle %d", b.Bundle), b.Why, want[b.Bundle])
+	}
+	if got := contradiction(core, 0) + contradiction(core, 1); got != "" {
+		t.Error(got)
+	}
+}
+
+func TestStaleCandidatesAndARestartingCoreSaySo(t *testing.T) {
+	cfg := edge()
+	restarts := speakers.Input{Kind: speakers.Restarts, Bundle: spine1}
+	e := fed(t, cfg, append(sessionsUp(), announce(spine1, route(2, 201, 7)), restarts, sessionDown(spine1))...).Explain(0)
+	if len(e.Candidates) != 1 || !e.Candidates[0].Stale || e.Candidates[0].Verdict != speakers.VerdictUsed || e.Bundles[1].StaleTo == speakers.Never {
+		t.Errorf("got candidates %+v and bundle %+v, want a stale one that is used until its time", e.Candidates, e.Bundles[1])
+	}
+	cfg.Restart = &speakers.Restart{Bundles: []uint64{unit, unit, unit, unit}}
+	e = fed(t, cfg, append(sessionsUp(), announce(spine1, route(2, 201, 7)))...).Explain(0)
+	if !e.Restarting || e.Tells.Why != "restarting: not every neighbour has sent End-of-RIB" {
+		t.Errorf("got restarting %t and nothing told because %q", e.Restarting, e.Tells.Why)
+	}
 }

@@ -30,7 +30,7 @@ func (c *Core) audible(t Told) bool {
 }
 
 func (t Told) equal(u Told) bool {
-	return t.Present == u.Present && t.Valued == u.Valued && t.Value == u.Value && t.Down == u.Down && t.Warm == u.Warm && t.Form == u.Form && slices.Equal(t.Path, u.Path)
+	return t.Present == u.Present && t.Valued == u.Valued && t.Value == u.Value && t.Down == u.Down && t.Warm == u.Warm && t.Atomic == u.Atomic && t.Form == u.Form && slices.Equal(t.Path, u.Path)
 }
 
 // Decision returns what the core holds for a prefix. Its slices must not be

@@ -119,8 +119,13 @@ func (r *race) step(batch []speakers.Input) error {
 	if next <= r.twin.now {
 		return fmt.Errorf("next: got %v, want it after now", next)
 	}
-	if end := r.twin.drainedAt + r.twin.linger(); r.twin.drain == topologies.Drained && r.twin.now < end && next > end {
+	end := r.twin.drainedAt + r.twin.linger()
+	lingers := r.twin.drain == topologies.Drained && r.twin.now < end
+	if lingers && next > end {
 		return fmt.Errorf("next: got %v, want no later than %v, when forwarding ends", next, end)
+	}
+	if damped := r.twin.hold > 0 || r.twin.told != nil; !damped && !lingers && next != speakers.Never {
+		return fmt.Errorf("next: got %v, want never: no timer is set", next)
 	}
 	r.carryOut(effects)
 	for p := range r.seen {
@@ -200,12 +205,12 @@ func genTape(length int) gopter.Gen { return gen.SliceOfN(length, gen.UInt8()) }
 
 func TestCoreDoesWhatItsTwinDoes(t *testing.T) {
 	params := gopter.DefaultTestParametersWithSeed(10005) // or it would take the clock's
-	params.MinSuccessfulTests = 600
+	params.MinSuccessfulTests = 2000
 	properties := gopter.NewProperties(params)
 	properties.Property("on any inputs", prop.ForAll(func(data []byte) (bool, error) {
 		err := newRace(data).run()
 		return err == nil, err
-	}, genTape(400)))
+	}, genTape(500)))
 	properties.TestingRun(t)
 }
 
@@ -241,10 +246,18 @@ func (t *tape) shuffled(queues map[int32][]speakers.Input, order []int32) [][]sp
 }
 
 // queued takes inputs for every session off the tape, and one queue, -1, that
-// starts the origination.
+// starts the origination, sets knobs and drains. No session ends for too many
+// prefixes: whether one does depends on where a batch ends.
 func (t *tape) queued(cfg speakers.Config) (queues map[int32][]speakers.Input, order []int32) {
 	queues = map[int32][]speakers.Input{-1: {{Kind: speakers.Originate}}}
 	order = []int32{-1}
+	for range t.choose(4) {
+		in := t.control()
+		if in.Settings != nil {
+			in.Settings.MaxPrefixes = 0
+		}
+		queues[-1] = append(queues[-1], in)
+	}
 	for _, s := range cfg.Sessions {
 		order = append(order, s.Bundle)
 		for range t.choose(7) {
@@ -298,6 +311,46 @@ func TestEndStateIsIndependentOfOrderAndBatches(t *testing.T) {
 			return false, fmt.Errorf("three orders, three states:\n%s\n%s\n%s", states[0], states[1], states[2])
 		}
 		return true, nil
-	}, genTape(250), genTape(80), genTape(80)))
+	}, genTape(300), genTape(80), genTape(80)))
+	properties.TestingRun(t)
+}
+
+func TestDrainAndUndrainLeaveNothingBehind(t *testing.T) {
+	params := gopter.DefaultTestParametersWithSeed(10005)
+	properties := gopter.NewProperties(params)
+	properties.Property("all that can be seen is as before", prop.ForAll(func(data []byte, lingers bool) (bool, error) {
+		r := newRace(data)
+		if err := r.run(); err != nil {
+			return false, err
+		}
+		now, cfg := r.twin.now, r.twin.cfg
+		if err := r.step([]speakers.Input{drainTo(topologies.Live)}); err != nil {
+			return false, err
+		}
+		before, end := state(r.core, cfg), now+r.twin.linger()
+		otherTimer := r.core.Next() <= end
+		if err := r.step([]speakers.Input{drainTo(topologies.Drained)}); err != nil {
+			return false, err
+		}
+		if len(r.heard) > 0 {
+			return false, fmt.Errorf("drained: neighbours still hear %v", r.heard)
+		}
+		if !lingers && !otherTimer {
+			r.twin.now = end
+			if err := r.step(nil); err != nil {
+				return false, err
+			}
+			if len(r.fib) > 0 {
+				return false, fmt.Errorf("after the linger: hardware still holds %v", r.fib)
+			}
+		}
+		if err := r.step([]speakers.Input{drainTo(topologies.Live)}); err != nil {
+			return false, err
+		}
+		if after := state(r.core, cfg); after != before {
+			return false, fmt.Errorf("got\n%s\nwant\n%s", after, before)
+		}
+		return true, nil
+	}, genTape(200), gen.Bool()))
 	properties.TestingRun(t)
 }

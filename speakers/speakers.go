@@ -31,9 +31,20 @@ type Config struct {
 	Prefixes int       // number of prefixes that exist anywhere
 	Classes  []string  // by prefix; empty = none has a class
 	Origins  []Origin  // ascending by Prefix, each below Prefixes
-	Damping  damping.Pipeline
-	Settings *topologies.Settings // nil = topologies.DefaultSettings
-	Linger   time.Duration        // how long a drained device still forwards; 0 = topologies.DefaultLinger
+	// Aggregates are prefixes that the device announces while enough of their
+	// more-specifics come from below, ascending by Prefix; none is in Origins.
+	Aggregates []Aggregate
+	Damping    damping.Pipeline
+	Settings   *topologies.Settings // nil = topologies.DefaultSettings
+	Linger     time.Duration        // how long a drained device still forwards; 0 = topologies.DefaultLinger
+	Restart    *Restart             // nil = the first start
+}
+
+// Restart is what a core that is started again takes over.
+type Restart struct {
+	At      time.Duration
+	Drain   topologies.DrainState
+	Bundles []uint64 // by session: bits/s that are there now
 }
 
 // Session is one eBGP session, over one bundle.
@@ -49,6 +60,13 @@ type Session struct {
 type Origin struct {
 	Prefix    int32
 	Bandwidth uint64 // bits/s told, a constant
+}
+
+// Aggregate is a prefix that is announced under a condition.
+type Aggregate struct {
+	Prefix    int32
+	Specifics []int32 // ascending
+	topologies.Aggregate
 }
 
 // ConfigOf gives the configuration of one device of a topology.
@@ -68,7 +86,13 @@ func ConfigOf(t *topologies.Topology, ix *topologies.Index, device int, pipeline
 	}
 	for i, p := range t.Prefixes {
 		cfg.Classes = append(cfg.Classes, p.Class)
-		if slices.Contains(p.Origins, d.Name) {
+		if p.Aggregate != nil && slices.Contains(p.Origins, d.Name) {
+			a := Aggregate{Prefix: int32(i), Aggregate: *p.Aggregate}
+			for _, s := range t.Specifics(i) {
+				a.Specifics = append(a.Specifics, int32(s))
+			}
+			cfg.Aggregates = append(cfg.Aggregates, a)
+		} else if slices.Contains(p.Origins, d.Name) {
 			cfg.Origins = append(cfg.Origins, Origin{Prefix: int32(i), Bandwidth: cmp.Or(p.Bandwidth, ix.Full[device])})
 		}
 	}
@@ -88,9 +112,11 @@ const (
 	Originate                        // the device starts to originate all its prefixes
 	Configure                        // the device's settings are now Settings
 	Drain                            // the device's drain state is now Drain
+	Restarts                         // the neighbour restarts: when its session falls now, its routes are kept a while
+	EndOfRIB                         // the neighbour has told all that it has
 )
 
-var inputNames = [...]string{SessionUp: "session up", SessionDown: "session down", Announce: "announce", Withdraw: "withdraw", Capacity: "capacity", Originate: "originate", Configure: "configure", Drain: "drain"}
+var inputNames = [...]string{SessionUp: "session up", SessionDown: "session down", Announce: "announce", Withdraw: "withdraw", Capacity: "capacity", Originate: "originate", Configure: "configure", Drain: "drain", Restarts: "restarts", EndOfRIB: "end of RIB"}
 
 func (k InputKind) String() string {
 	if int(k) < len(inputNames) && inputNames[k] != "" {
@@ -104,7 +130,7 @@ func (k InputKind) String() string {
 // generation brought.
 type Input struct {
 	Kind     InputKind
-	Bundle   int32                 // the session; the kinds from SessionUp to Capacity
+	Bundle   int32                 // the session; all kinds but Originate, Configure and Drain
 	Prefix   int32                 // Announce, Withdraw
 	Route    Route                 // Announce
 	Capacity uint64                // Capacity: bits/s, 0 = down
@@ -137,6 +163,7 @@ type Told struct {
 	Path    []uint32 // AS_PATH before the own ASN is prepended; empty at an origin
 	Down    bool     // learned from above or from the same tier: told only down
 	Warm    bool     // told with the graceful-shutdown community
+	Atomic  bool     // told with ATOMIC_AGGREGATE: the path of an aggregate
 	Form    string   // which communities carry Value: topologies.Transitive or BothTransitive; empty = NonTransitive
 }
 
@@ -150,6 +177,7 @@ const (
 	Program                         // give hardware Hops
 	Unprogram                       // take the prefix from hardware
 	Cease                           // end the session over Bundle: it holds more prefixes than the settings allow
+	AllTold                         // all that there is has been told: the neighbours may hear End-of-RIB
 )
 
 // Effect is one thing that the engine must do. The order of effects is that of
@@ -157,7 +185,7 @@ const (
 // after the FIB has it.
 type Effect struct {
 	Kind   EffectKind
-	Prefix int32 // all but Cease
+	Prefix int32 // all but Cease and AllTold
 	Bundle int32 // Cease
 	Told   Told
 	Hops   []Hop // ascending by Bundle; not written to later

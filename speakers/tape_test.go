@@ -2,6 +2,7 @@ package speakers_test
 
 import (
 	"math"
+	"testing"
 	"time"
 
 	"github.com/bagrig/bagrig/speakers"
@@ -32,6 +33,7 @@ const (
 	tapePrefixes = 3
 	tapeHold     = 30 * time.Second
 	tapeLinger   = 4 * time.Second
+	tapeSettings = 16 // bytes of settings on a tape, some to spare
 	tapeLowest   = lowest(20 * time.Second)
 )
 
@@ -46,12 +48,16 @@ var (
 	someTags    = [][]uint32{
 		{speakers.GracefulShutdown}, {7, speakers.GracefulShutdown}, {speakers.ScopeDown}, {65000<<16 | 9, 7}, nil,
 	}
-	someSetting = map[string][]string{ // of the knobs that take a free value
-		"advertise.value":           {"0", "1G", "25.6T", "100G"},
-		"rib-batch":                 {"200ms", "0s"},
-		"import.max-prefixes":       {"0", "0", "0", "1", "2"},
-		"import.reject-classes":     {"", "", "spine", "fabric,spine", "region"},
-		"import.reject-communities": {"", "", "65000:9", "65000:1", "65535:0", "1:1,0:7"},
+	// tapeKnobs are the knobs in the order of their bytes on a tape, with the
+	// values of those that take a free one. A new knob goes to the end.
+	tapeKnobs = []tapeKnob{
+		{"weights.source", nil}, {"weights.missing", nil}, {"weights.zero", nil}, {"advertise", nil},
+		{"advertise.value", []string{"0", "1G", "25.6T", "100G"}}, {"divide", nil}, {"transitivity", nil},
+		{"rib-batch", []string{"200ms", "0s"}},
+		{"import.max-prefixes", []string{"0", "0", "0", "1", "2"}},
+		{"import.reject-classes", []string{"", "", "spine", "fabric,spine", "region"}},
+		{"import.reject-communities", []string{"", "", "65000:9", "65000:1", "65535:0", "1:1,0:7"}},
+		{"restart.stale-time", []string{"30s", "0s"}}, {"restart.eor-time", []string{"30s"}},
 	}
 )
 
@@ -78,16 +84,29 @@ func (t *tape) config() speakers.Config {
 	return cfg
 }
 
+type tapeKnob struct {
+	name   string
+	values []string
+}
+
 // settings takes valid settings off the tape; zeros give the defaults.
 func (t *tape) settings() *topologies.Settings {
 	s := topologies.DefaultSettings()
-	for _, k := range topologies.Knobs() {
+	for i := range tapeSettings {
+		b := t.next()
+		if i >= len(tapeKnobs) {
+			continue
+		}
+		k, err := topologies.KnobOf(tapeKnobs[i].name)
+		if err != nil {
+			panic(err) // the list has a knob that is gone
+		}
 		values := k.Values
-		if free, ok := someSetting[k.Name]; ok {
+		if free := tapeKnobs[i].values; free != nil {
 			values = free
 		}
-		if err := s.Set(k.Name, pick(t, values)); err != nil {
-			panic(err) // someSetting lacks the knob
+		if err := s.Set(k.Name, values[b%len(values)]); err != nil {
+			panic(err)
 		}
 	}
 	switch {
@@ -141,4 +160,21 @@ func (t *tape) input(bundle int32) speakers.Input {
 		in.Kind, in.Prefix, in.Route = speakers.Announce, int32(t.choose(tapePrefixes)), t.route()
 	}
 	return in
+}
+
+func TestTapesTurnEveryKnob(t *testing.T) {
+	listed := map[string]bool{}
+	for _, k := range tapeKnobs {
+		listed[k.name] = true
+	}
+	for _, k := range topologies.Knobs() {
+		if !listed[k.Name] {
+			t.Errorf("knob %q: not in tapeKnobs: want it at the end", k.Name)
+		}
+	}
+	if len(tapeKnobs) > tapeSettings {
+		t.Errorf("got %d knobs, want at most %d: more would shift what old tapes mean", len(tapeKnobs), tapeSettings)
+	}
+	var zeros tape
+	same(t, "settings of zeros", *zeros.settings(), topologies.DefaultSettings())
 }

@@ -24,7 +24,7 @@ type twin struct {
 	drainedAt  time.Duration // when drain became Drained
 	originates bool
 	up         map[int32]bool
-	deaf       map[int32]bool // sessions ended for too many prefixes
+	deaf       map[int32]bool                     // sessions ended for too many prefixes
 	routes     map[int32]map[int32]speakers.Route // by prefix and bundle
 	capacities map[int32][]bundleSample           // all there ever was
 	values     map[int32][]sample                 // bottleneck values at every change
@@ -148,7 +148,7 @@ type rival struct {
 
 // rivals are the routes that may be used, the device's own one included.
 func (w *twin) rivals(p int32) []rival {
-	var list, trials []rival
+	var list []rival
 	if _, ok := w.origin(p); ok {
 		list = append(list, rival{own: true, Route: speakers.Route{LocalPref: 100}})
 	}
@@ -159,14 +159,7 @@ func (w *twin) rivals(p int32) []rival {
 			continue
 		}
 		route.LocalPref = preference(route)
-		if passed.Trial {
-			trials = append(trials, rival{Session: s, Route: route, Passed: passed})
-		} else {
-			list = append(list, rival{Session: s, Route: route, Passed: passed})
-		}
-	}
-	if len(list) == 0 {
-		return trials
+		list = append(list, rival{Session: s, Route: route, Passed: passed})
 	}
 	return list
 }
@@ -355,6 +348,9 @@ func split(value, total uint64, pair []rival, shares map[int32]uint64) {
 // decision is everything about one prefix.
 func (w *twin) decision(p int32) speakers.Decision {
 	set := winners(w.rivals(p))
+	if slices.ContainsFunc(set, func(r rival) bool { return !r.Trial }) {
+		set = slices.DeleteFunc(set, func(r rival) bool { return r.Trial })
+	}
 	d := speakers.Decision{}
 	if len(set) == 0 {
 		return d

@@ -79,12 +79,24 @@ func equalShares(hops []Hop) {
 // leadsPair tells whether set[i] is the first member that leads to its
 // neighbour.
 func (c *Core) leadsPair(set []int, i int) bool {
+	if !c.parallel {
+		return true
+	}
 	for _, s := range set[:i] {
 		if c.cfg.Sessions[s].Neighbor == c.cfg.Sessions[set[i]].Neighbor {
 			return false
 		}
 	}
 	return true
+}
+
+// pairFrom is the part of a set that holds all members that lead to the
+// neighbour of set[i], which is the first of them.
+func (c *Core) pairFrom(set []int, i int) []int {
+	if !c.parallel {
+		return set[i : i+1]
+	}
+	return set[i:]
 }
 
 // pair gives the capacity of all bundles to the neighbour of set[0] together,

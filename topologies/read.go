@@ -67,7 +67,7 @@ func readMap(n yamltree.Node) *Topology {
 // readShape reads the generator form. The fields by name serve to place what
 // Shape.check finds.
 func readShape(m yamltree.Map) *Topology {
-	g := m.Get("generate").Map("regions", "planes", "fabrics", "spines", "spread", "kind", "asn", "speed", "bundles", "units")
+	g := m.Get("generate").Map("regions", "planes", "fabrics", "spines", "spread", "kind", "asn", "speed", "bundles", "units", "aggregates")
 	fields := map[string]yamltree.Node{"name": m.Need("name")}
 	need := func(name string) yamltree.Node {
 		fields[name] = g.Need(name)
@@ -98,6 +98,8 @@ func readShape(m yamltree.Map) *Topology {
 		s.BagBag = readLink("bag-bag", links.Need("bag-bag"), fields)
 	}
 
+	aggregates := g.Get("aggregates").Map("fabric", "region")
+	s.FabricAggregate, s.RegionAggregate = readAggregate(aggregates.Get("fabric")), readAggregate(aggregates.Get("region"))
 	units := g.Get("units").Map("spine", "edge", "bag")
 	chassis := func(role string) int {
 		fields["units."+role] = units.Get(role)
@@ -195,7 +197,7 @@ func (e *explicit) bundle(n yamltree.Node) {
 }
 
 func (e *explicit) prefix(n yamltree.Node) {
-	m := n.Map("prefix", "class", "origins", "bandwidth")
+	m := n.Map("prefix", "class", "origins", "bandwidth", "aggregate")
 	e.parts[prefixPart] = append(e.parts[prefixPart], m)
 	p := Prefix{Class: m.Get("class").Text(""), Bandwidth: m.Get("bandwidth").Capacity(0)}
 	var err error
@@ -205,7 +207,36 @@ func (e *explicit) prefix(n yamltree.Node) {
 	for _, o := range m.Need("origins").List() {
 		p.Origins = append(p.Origins, o.Text(""))
 	}
+	p.Aggregate = readAggregate(m.Get("aggregate"))
 	e.t.Prefixes = append(e.t.Prefixes, p)
+}
+
+// readAggregate reads `{min-supporting: {announce: 2, withdraw: 1}, suppress: true}`
+// or the same with min-capacity and capacities.
+func readAggregate(n yamltree.Node) *Aggregate {
+	if !n.Present() {
+		return nil
+	}
+	m := n.Map(BySupporting, ByCapacity, "suppress")
+	a := &Aggregate{Suppress: m.Get("suppress").Bool(false)}
+	count, capacity := m.Get(BySupporting), m.Get(ByCapacity)
+	switch {
+	case count.Present() == capacity.Present():
+		n.Reject("want exactly one of %s, %s", BySupporting, ByCapacity)
+	case count.Present():
+		a.By = BySupporting
+		t := count.Map("announce", "withdraw")
+		a.Announce = uint64(t.Need("announce").Int(1, 1, 1<<20))
+		a.Withdraw = uint64(t.Need("withdraw").Int(1, 1, 1<<20))
+	default:
+		a.By = ByCapacity
+		t := capacity.Map("announce", "withdraw")
+		a.Announce, a.Withdraw = t.Need("announce").Capacity(1), t.Need("withdraw").Capacity(1)
+	}
+	if a.Withdraw > a.Announce {
+		n.Reject("withdraw above announce: want at most announce")
+	}
+	return a
 }
 
 // place notes a finding at the field that it is about. Of fields that are

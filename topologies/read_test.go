@@ -97,7 +97,7 @@ func randomTopology(seed int64) *Topology {
 			p.Origins[k] = names[o]
 		}
 		if r.Intn(3) == 0 {
-			p.Bandwidth, p.Class = 1+uint64(r.Int63n(1e18)), ""
+			p.Bandwidth, p.Class = minBandwidth+uint64(r.Int63n(1e18-minBandwidth)), ""
 		}
 	}
 	if r.Intn(5) == 0 {
@@ -225,7 +225,7 @@ bundles:
   - {a: s, b: e, members: 1, speed: 1.6T, length: 300m}
   - {name: "s--e#2", a: s, b: e, members: 2, speed: 800G, length: 2km}
 prefixes:
-  - {prefix: 10.0.0.0/8, class: c, origins: [s, e], bandwidth: 5}
+  - {prefix: 10.0.0.0/8, class: c, origins: [s, e], bandwidth: 5G}
 `))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		top, err := Read("f.yaml", data)

@@ -25,6 +25,8 @@ type Settings struct {
 	MaxPrefixes    int           // per session; 0 = no limit
 	RejectClasses  []string      // prefix classes that are not imported
 	RejectTagged   []uint32      // routes with one of these standard communities are not imported
+	StaleTime      time.Duration // how long the routes of a neighbour that restarts are used; 0 = not at all
+	EndOfRIBTime   time.Duration // how long a restarted speaker waits for the End-of-RIB of all neighbours
 }
 
 // The values of the knobs, the default of each first.
@@ -142,23 +144,39 @@ func choice(name, doc, who, source string, field func(*Settings) *string, values
 	}
 }
 
+// period is a knob that is a duration of up to an hour.
+func period(name, doc, def, who, source string, field func(*Settings) *time.Duration) Knob {
+	return Knob{
+		Name: name, Values: []string{"DURATION"}, Default: def, Doc: doc, Who: who, Source: source,
+		set: func(s *Settings, v string) error {
+			d, err := time.ParseDuration(v)
+			if err != nil || d < 0 || d > time.Hour {
+				return fmt.Errorf("%s %q: want a duration of 0s to 1h", name, v)
+			}
+			*field(s) = d
+			return nil
+		},
+		get: func(s *Settings) string { return field(s).String() },
+	}
+}
+
 var knobs = []Knob{
 	choice("weights.source", "what a member's weight is: the smaller of bundle capacity and received value, or the received value alone",
-		"`received`: BGP++, FRR, EOS; `bottleneck`: the FARE drafts", "draft-xu-idr-fare; bag-facts 2.2, 3.2",
+		"`received`: BGP++, FRR, EOS; `bottleneck`: the FARE drafts", "draft-xu-idr-fare-05; facebook/BGP `RibBase.cpp`",
 		func(s *Settings) *string { return &s.WeightSource }, SourceBottleneck, SourceReceived),
-	choice("weights.missing", "a member without a valid value: makes the set equal and no value is told; gets no traffic while others have a value; or counts as its bundle",
-		"`ecmp`: RFC 10005, BGP++, IOS XR; `skip`, `default-weight`: FRR's `skip-missing` and `default-weight-for-missing`", "RFC 10005 S4; bag-facts 4.2, 4.5",
+	choice("weights.missing", "a member without a valid value: makes the set equal, and `bottleneck-sum` tells no value; gets no traffic while others have a value; or counts as its bundle",
+		"`ecmp`: RFC 10005, BGP++, IOS XR; `skip`, `default-weight`: FRR's `skip-missing` and `default-weight-for-missing`", "RFC 10005 S4; FRRouting/frr `bgp_mpath.c`; Cisco, BGP DMZ link bandwidth",
 		func(s *Settings) *string { return &s.WeightMissing }, MissingECMP, MissingSkip, MissingDefault),
 	choice("weights.zero", "a member with value zero: gets no share, or makes all shares equal; it adds 0 to the sum either way, and when all are zero the shares are equal",
-		"`exclude` and `ecmp`: both allowed by RFC 10005; BGP++ and FRR treat zero as missing", "RFC 10005 S3.2; bag-facts 2.2, 4.2",
+		"`exclude` and `ecmp`: both allowed by RFC 10005; BGP++ and FRR treat zero as missing", "RFC 10005 S3.2; facebook/BGP `RibBase.cpp`; FRRouting/frr `bgp_zebra.c`",
 		func(s *Settings) *string { return &s.WeightZero }, ZeroExclude, ZeroECMP),
 	choice("advertise", "the value told: sum of min(bundle, received); sum of the received values, none if any is missing or zero; sum of the bundles' capacities; the best path's received value; advertise.value; or none",
-		"all but the first: BGP++ (AdvertiseLinkBandwidth)", "bag-facts 2.1, 2.2",
+		"all but the first: BGP++ (AdvertiseLinkBandwidth)", "facebook/fboss `bgp_attr.thrift`; facebook/BGP `RibBase.cpp`",
 		func(s *Settings) *string { return &s.Advertise },
 		AdvertiseBottleneckSum, AdvertiseAggregateReceived, AdvertiseAggregateLocal, AdvertiseBestPath, AdvertiseSet, AdvertiseDisable),
 	{
 		Name: "advertise.value", Values: []string{"CAPACITY"}, Default: "0", Doc: "what `advertise: set` tells, such as 25.6T; 0 = not set",
-		Who: "BGP++ (SET_LINK_BPS)", Source: "bag-facts 2.1",
+		Who: "BGP++ (SET_LINK_BPS)", Source: "facebook/fboss `bgp_config.thrift`",
 		set: func(s *Settings, v string) error {
 			if v == "0" {
 				s.AdvertiseValue = 0
@@ -179,14 +197,14 @@ var knobs = []Knob{
 		},
 	},
 	choice("divide", "the told value as it is, or divided by the neighbours of the upper or same tier that may hear it",
-		"`equal`: Arista EOS (`send-community link-bandwidth divide equal`)", "bag-facts 4.3",
+		"`equal`: Arista EOS (`send-community link-bandwidth divide equal`)", "ansible-collections/arista.eos `eos_bgp_global.py`",
 		func(s *Settings) *string { return &s.Divide }, DivideNone, DivideEqual),
 	choice("transitivity", "which link-bandwidth community is sent: type 0x40, type 0x00, or both with equal values",
-		"`non-transitive`: BGP++; `transitive`: FRR's default; `both`: RFC 10005's advice, and what external devices need", "RFC 10005 S3.1; bag-facts 2.1, 4.2",
+		"`non-transitive`: BGP++; `transitive`: FRR's default; `both`: RFC 10005's advice, and what external devices need", "RFC 10005 S3.1; facebook/BGP `AdjRibCommon.cpp`; FRRouting/frr `doc/user/bgp.rst`",
 		func(s *Settings) *string { return &s.Transitivity }, NonTransitive, Transitive, BothTransitive),
 	{
 		Name: "rib-batch", Values: []string{"DURATION"}, Default: "200ms", Doc: "how long input is gathered before a decision; 0s decides on each input by itself. In rounds a batch is a round whatever its length",
-		Who: "BGP++ (200 ms)", Source: "bag-facts 2.4",
+		Who: "BGP++ (200 ms)", Source: "facebook/BGP `Consts.h`",
 		set: func(s *Settings, v string) error {
 			d, err := time.ParseDuration(v)
 			if err != nil || d < 0 || d > time.Minute {
@@ -197,9 +215,13 @@ var knobs = []Knob{
 		},
 		get: func(s *Settings) string { return s.RIBBatch.String() },
 	},
+	period("restart.stale-time", "how long the routes of a neighbour that restarts are used: until its End-of-RIB, or this long; 0s drops them with the session",
+		"30s", "RFC 4724 (Restart Time); BGP++ 30 s to 300 s", "RFC 4724 S4.2; facebook/BGP `Consts.h`", func(s *Settings) *time.Duration { return &s.StaleTime }),
+	period("restart.eor-time", "how long a restarted speaker waits for the End-of-RIB of all its neighbours before it decides",
+		"30s", "RFC 4724 (Selection_Deferral_Timer); BGP++ 120 s", "RFC 4724 S4.1; facebook/BGP `Consts.h`", func(s *Settings) *time.Duration { return &s.EndOfRIBTime }),
 	{
 		Name: "import.max-prefixes", Values: []string{"NUMBER"}, Default: "0", Doc: "most prefixes that one session may hold, each counted once; one more ends the session; 0 = no limit",
-		Who: "BGP++ (12,000 per peer), all vendors", Source: "bag-facts 2.4, 5.1",
+		Who: "BGP++ (12,000 per peer), all vendors", Source: "facebook/BGP `Consts.h`; Running BGP in Data Centers at Scale, NSDI 2021",
 		set: func(s *Settings, v string) error {
 			n, err := strconv.Atoi(v)
 			if err != nil || n < 0 || n > 1e9 {
@@ -212,7 +234,7 @@ var knobs = []Knob{
 	},
 	{
 		Name: "import.reject-classes", Values: []string{"CLASS,..."}, Default: "", Doc: "prefix classes that are not taken from any neighbour",
-		Who: "prefix lists of every vendor", Source: "bag-facts 5.1",
+		Who: "prefix lists of every vendor", Source: "RFC 4271 S9.1.1",
 		set: func(s *Settings, v string) error { s.RejectClasses = fields(v); return nil },
 		get: func(s *Settings) string { return strings.Join(s.RejectClasses, ",") },
 	},

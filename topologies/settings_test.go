@@ -1,6 +1,8 @@
 package topologies
 
 import (
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -9,7 +11,7 @@ import (
 
 func TestEveryKnobTakesItsValuesAndGivesThemBack(t *testing.T) {
 	free := map[string][]string{
-		"advertise.value": {"0", "25.6T"}, "rib-batch": {"0s", "200ms"}, "import.max-prefixes": {"0", "12000"},
+		"advertise.value": {"0", "25.6T"}, "rib-batch": {"0s", "200ms"}, "restart.stale-time": {"0s", "30s"}, "restart.eor-time": {"2m0s", "30s"}, "import.max-prefixes": {"0", "12000"},
 		"import.reject-classes": {"", "spine,region"}, "import.reject-communities": {"", "65535:0,65000:1"},
 	}
 	for _, k := range Knobs() {
@@ -88,5 +90,38 @@ func TestDrainStatesHaveNames(t *testing.T) {
 	s := DefaultSettings()
 	if s.RIBBatch != 200*time.Millisecond || !slices.Contains([]string{SourceBottleneck}, s.WeightSource) {
 		t.Errorf("defaults: %+v", s)
+	}
+}
+
+// TestTheKnobsPageIsThatOfTheTable writes the table of docs/knobs.md anew with
+// BAGRIG_UPDATE=1.
+func TestTheKnobsPageIsThatOfTheTable(t *testing.T) {
+	const page, begin, end = "../docs/knobs.md", "<!-- knobs -->\n", "<!-- end of knobs -->"
+	var b strings.Builder
+	b.WriteString("| knob | values | default | meaning | who does it so | source |\n|---|---|---|---|---|---|\n")
+	for _, k := range Knobs() {
+		def := k.Default
+		if def == "" {
+			def = "none"
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | `%s` | %s | %s | %s |\n", k.Name, strings.Join(k.Values, "`, `"), def, k.Doc, k.Who, k.Source)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(text), begin)
+	table, tail, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s: want %q and %q", page, begin, end)
+	}
+	if table == b.String() {
+		return
+	}
+	if os.Getenv("BAGRIG_UPDATE") == "" {
+		t.Fatalf("%s is not that of the table: run with BAGRIG_UPDATE=1", page)
+	}
+	if err := os.WriteFile(page, []byte(head+begin+b.String()+end+tail), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

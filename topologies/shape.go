@@ -54,10 +54,13 @@ type Shape struct {
 	// Chassis that one device of the role stands for, at least 1.
 	SpineUnits, EdgeUnits, BagUnits int
 	ASN                             ASNPlan
+	// Aggregates of a fabric's prefix at its edges, and of a region's at its
+	// bags; nil = the spines originate them.
+	FabricAggregate, RegionAggregate *Aggregate
 }
 
 // The profiles that generated devices name. Bags and edges are deep-buffer
-// chassis (bag-facts 1.4), spines are top-of-fabric switches.
+// chassis (Meta, Building Prometheus, 2026), spines are top-of-fabric switches.
 const (
 	deepBufferASIC = "jericho3"
 	spineASIC      = "tomahawk5"
@@ -121,7 +124,14 @@ func (g *generator) region(r int) {
 	for f := 1; f <= g.Fabrics; f++ {
 		spines = append(spines, g.fabric(r, f)...)
 	}
-	g.t.Prefixes = append(g.t.Prefixes, Prefix{Prefix: block(r, 0, 16), Class: "region", Origins: spines})
+	p := Prefix{Prefix: block(r, 0, 16), Class: "region", Origins: spines, Aggregate: g.RegionAggregate}
+	if p.Aggregate != nil {
+		p.Origins = nil
+		for plane := 1; plane <= g.Planes; plane++ {
+			p.Origins = append(p.Origins, bagName(r, plane))
+		}
+	}
+	g.t.Prefixes = append(g.t.Prefixes, p)
 }
 
 // fabric adds one fabric and gives its spines' names.
@@ -144,7 +154,14 @@ func (g *generator) fabric(r, f int) []string {
 			g.bundle(d.Name, edgeName(r, f, p), g.SpineEdge)
 		}
 	}
-	g.t.Prefixes = append(g.t.Prefixes, Prefix{Prefix: block(r, (f-1)*maxSpines, 20), Class: "fabric", Origins: spines})
+	p := Prefix{Prefix: block(r, (f-1)*maxSpines, 20), Class: "fabric", Origins: spines, Aggregate: g.FabricAggregate}
+	if p.Aggregate != nil {
+		p.Origins = nil
+		for plane := 1; plane <= g.Planes; plane++ {
+			p.Origins = append(p.Origins, edgeName(r, f, plane))
+		}
+	}
+	g.t.Prefixes = append(g.t.Prefixes, p)
 	for p := 1; p <= g.Planes; p++ {
 		g.bundle(edgeName(r, f, p), bagName(r, p), g.EdgeBag)
 	}

@@ -76,6 +76,36 @@ type Prefix struct {
 	Class     string   // "spine", "fabric" or "region" in generated networks
 	Origins   []string // device names
 	Bandwidth uint64   // bits/s told at the origin; 0 = the sum of the origin's bundles at full health
+	Aggregate *Aggregate
+}
+
+// Aggregate makes a prefix an aggregate of its more-specifics: an origin
+// announces it while enough of them, or enough capacity behind them, come to it
+// from below. The value told is then the sum over the distinct bundles behind
+// them, and Prefix.Bandwidth is not looked at.
+type Aggregate struct {
+	By       string // BySupporting or ByCapacity
+	Announce uint64 // more-specifics, or bits/s: announced when this is reached
+	Withdraw uint64 // withdrawn when the measure is below this; at most Announce
+	Suppress bool   // the more-specifics are then told only down
+}
+
+// What an aggregate's thresholds are compared with.
+const (
+	BySupporting = "min-supporting"
+	ByCapacity   = "min-capacity"
+)
+
+// Specifics lists the prefixes that are more specific than an aggregate, by
+// their index.
+func (t *Topology) Specifics(aggregate int) (list []int) {
+	p := t.Prefixes[aggregate].Prefix
+	for i, q := range t.Prefixes {
+		if q.Prefix.Bits() > p.Bits() && p.Contains(q.Prefix.Addr()) {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // Topology is a whole network.

@@ -15,10 +15,15 @@ const (
 	maxMembers = 4096
 	maxLength  = 5_000_000 // metres
 	maxUnits   = 10_000
+
+	// The least bandwidth of a prefix in bits/s. Shares are whole bits/s, so
+	// that a told value of a few could not be split between parallel bundles
+	// in proportion.
+	minBandwidth = 1e9
 )
 
 // speeds are the published member speeds in bits/s: Ethernet rates, and the
-// 1.6T and 3.2T ports for long-haul links (bag-facts 1.5).
+// 1.6T and 3.2T ports for long-haul links (Meta, OCP 2026).
 var speeds = [...]uint64{10e9, 25e9, 40e9, 50e9, 100e9, 200e9, 400e9, 800e9, 1600e9, 3200e9}
 
 var kinds = [...]string{"dsf", "nsf", "fpf"}
@@ -290,8 +295,19 @@ func (c *checker) prefix(i int) {
 	if p.Class != "" && !safeName(p.Class, false) {
 		bad("class", p.Class, wantName)
 	}
-	if p.Bandwidth > yamltree.MaxCapacity {
-		bad("bandwidth", bare(yamltree.FormatCapacity(p.Bandwidth)), fmt.Sprintf("want at most %s", yamltree.FormatCapacity(yamltree.MaxCapacity)))
+	if p.Bandwidth != 0 && (p.Bandwidth < minBandwidth || p.Bandwidth > yamltree.MaxCapacity) {
+		bad("bandwidth", bare(yamltree.FormatCapacity(p.Bandwidth)),
+			fmt.Sprintf("want %s to %s", yamltree.FormatCapacity(minBandwidth), yamltree.FormatCapacity(yamltree.MaxCapacity)))
+	}
+	if a := p.Aggregate; a != nil {
+		switch {
+		case a.By != BySupporting && a.By != ByCapacity:
+			bad("aggregate", a.By, "want "+BySupporting+" or "+ByCapacity)
+		case a.Withdraw < 1 || a.Withdraw > a.Announce:
+			bad("aggregate", bare(fmt.Sprintf("withdraw %d", a.Withdraw)), fmt.Sprintf("want 1 to announce, which is %d", a.Announce))
+		case len(c.t.Specifics(i)) == 0:
+			bad("aggregate", p.Prefix.String(), "no more-specific prefix in the topology")
+		}
 	}
 	if len(p.Origins) == 0 {
 		bad("origins", 0, "want at least one device")

@@ -104,5 +104,14 @@ func writePrefix(b *bytes.Buffer, p *Prefix) {
 	if p.Bandwidth > 0 {
 		l.field("bandwidth", yamltree.FormatCapacity(p.Bandwidth))
 	}
+	if a := p.Aggregate; a != nil {
+		form := func(v uint64) string {
+			if a.By == ByCapacity {
+				return yamltree.FormatCapacity(v)
+			}
+			return fmt.Sprint(v)
+		}
+		l.field("aggregate", fmt.Sprintf("{%s: {announce: %s, withdraw: %s}, suppress: %t}", a.By, form(a.Announce), form(a.Withdraw), a.Suppress))
+	}
 	l.end()
 }

@@ -177,9 +177,15 @@ func TestBadInputIsNamedAndStartsNothing(t *testing.T) {
 }
 
 func TestBadArgumentsAreNamedAndStartNothing(t *testing.T) {
+	huge := filepath.Join(t.TempDir(), "huge.yaml")
+	if err := os.WriteFile(huge, bytes.Repeat([]byte("#\n"), 3<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ arg, value, want string }{
+		{huge, "", "huge.yaml: more than 4194304 bytes"},
 		{"no-such-scenario", "", `"no-such-scenario"`},
 		{"testdata", "", "testdata"},
+		{"/dev/zero", "", "/dev/zero: not a regular file"},
 		{"--seed", "0", "--seed 0"},
 		{"--seed", "4611686018427387905", "4611686018427387905"},
 		{"--seed", "one", `"one"`},
@@ -310,7 +316,7 @@ func TestTheOtherCommandsAnswer(t *testing.T) {
 		{[]string{"scenarios"}, []string{"first-light ", "18 events on prometheus-mini: ", "prometheus "}},
 		{[]string{"version"}, []string{"bagrig ", "go1."}},
 		{nil, []string{"run ", "scenarios ", "version "}},
-		{[]string{"run", "--help"}, []string{"--json", "--out", "--seed", "--port", "Exit status: 0"}},
+		{[]string{"run", "--help"}, []string{"--json", "--out", "--seed", "no random choice", "--port", "Exit status: 0"}},
 	} {
 		got := bagrig(t, c.args...)
 		if got.code != exitHeld || got.stderr != "" {

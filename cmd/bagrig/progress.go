@@ -11,6 +11,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/bagrig/bagrig/harness"
+	"github.com/bagrig/bagrig/harness/live"
 	"github.com/bagrig/bagrig/harness/state"
 )
 
@@ -56,13 +57,10 @@ func (p *progress) Progress(stage string, done, total int) {
 	if p.baseline {
 		return
 	}
-	switch stage {
-	case "start":
-		stage = "speakers started"
-	case "dial":
-		stage = "sessions dialled"
-	}
-	p.show(done, total, fmt.Sprintf("%s: %d of %d", stage, done, total))
+	what := map[string]string{
+		live.StageStart: "speakers started", live.StageDial: "sessions dialled", live.StageSpread: "routes have spread",
+	}[stage]
+	p.show(done, total, fmt.Sprintf("%d of %d %s", done, total, what))
 }
 
 // Record implements state.Observer.

@@ -47,7 +47,7 @@ func runCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print run.json instead of the summary")
 	cmd.Flags().StringVar(&flags.out, "out", defaultOut, "parent of the run folders")
-	cmd.Flags().Uint64Var(&flags.seed, "seed", 0, "use this seed, not the scenario's")
+	cmd.Flags().Uint64Var(&flags.seed, "seed", 0, "use this seed, not the scenario's; it is printed and kept for suites: a run on the\ngobgp engine makes no random choice, so it repeats with any seed")
 	cmd.Flags().Uint16Var(&flags.port, "port", live.DefaultPort, "TCP port that the speakers listen on in 127.0.0.0/8")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		name := defaultScenario
@@ -82,7 +82,7 @@ func run(ctx context.Context, sc *harness.Scenario, flags runFlags, command stri
 	crashErr := folder.CatchCrash()
 	progress := newProgress(stderr, sc)
 	res, runErr := harness.Run(ctx, sc, harness.RunOptions{
-		Checks: checks(), Observer: observers{folder, progress}, Port: int(flags.port),
+		Checks: checks(sc), Observer: observers{folder, progress}, Port: int(flags.port),
 	})
 	progress.close()
 	err = errors.Join(crashErr, folder.Finish(res), show(stdout, folder.Document(res), flags.json))
@@ -110,7 +110,7 @@ func status(v state.Verdict, err error) error {
 }
 
 func show(w io.Writer, doc *report.Document, asJSON bool) error {
-	text := []byte(doc.Summary())
+	text := []byte(doc.SummaryIn(columns(w)))
 	if asJSON {
 		var err error
 		if text, err = doc.JSON(); err != nil {

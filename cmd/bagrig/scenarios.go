@@ -19,7 +19,7 @@ func scenariosCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%-12s  %2d events on %s\n", name, len(sc.Events), sc.Topology.Summary()); err != nil {
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%-21s  %2d events on %s\n", name, len(sc.Events), sc.Topology.Summary()); err != nil {
 					return err
 				}
 			}

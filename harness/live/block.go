@@ -30,19 +30,60 @@ var ErrBusy = errors.New("no free block in 127.0.0.0/8")
 // ErrLoopback means that this system has only 127.0.0.1.
 var ErrLoopback = errors.New("not all of 127.0.0.0/8 is local")
 
-func takeBlock(port int) (*block, error) {
+// takeBlock takes the first block in which nothing else listens on any address
+// that the topology needs, and gives the topology its addresses in it.
+func takeBlock(port int, t *topologies.Topology, ix *topologies.Index) (*block, plan, error) {
 	var last error
-	for b := firstBlock; b <= lastBlock; b++ {
-		lock, err := net.Listen("tcp4", fmt.Sprintf("127.%d.255.254:%d", b, port))
+	for second := firstBlock; second <= lastBlock; second++ {
+		b, p, err := tryBlock(byte(second), port, t, ix)
 		if err == nil {
-			return &block{second: byte(b), lock: lock}, nil
+			return b, p, nil
 		}
 		if errors.Is(err, syscall.EADDRNOTAVAIL) {
-			return nil, fmt.Errorf("%w (%w): the gobgp engine gives every speaker an address of its own; on macOS add each with `sudo ifconfig lo0 alias 127.16.1.1` and so on, or run bagrig in a Linux container", ErrLoopback, err)
+			return nil, plan{}, fmt.Errorf("%w (%w): the gobgp engine gives every speaker an address of its own; on macOS add each with `sudo ifconfig lo0 alias 127.16.1.1` and so on, or run bagrig in a Linux container", ErrLoopback, err)
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return nil, plan{}, err
 		}
 		last = err
 	}
-	return nil, fmt.Errorf("%w: %w", ErrBusy, last)
+	return nil, plan{}, fmt.Errorf("%w: port %d is taken in all of 127.%d.0.0/16 to 127.%d.0.0/16, as by a program that listens on 0.0.0.0: choose another with --port: %w",
+		ErrBusy, port, firstBlock, lastBlock, last)
+}
+
+// tryBlock takes one block, or leaves nothing behind.
+func tryBlock(second byte, port int, t *topologies.Topology, ix *topologies.Index) (_ *block, _ plan, err error) {
+	lock, err := net.Listen("tcp4", fmt.Sprintf("127.%d.255.254:%d", second, port))
+	if err != nil {
+		return nil, plan{}, err
+	}
+	b := &block{second: second, lock: lock}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.release())
+		}
+	}()
+	p, err := b.plan(t, ix)
+	if err != nil {
+		return nil, plan{}, err
+	}
+	return b, p, p.probe(port)
+}
+
+// probe tells whether every address is free to listen on.
+func (p *plan) probe(port int) error {
+	for _, addrs := range p.listen {
+		for _, a := range addrs {
+			l, err := net.Listen("tcp4", netip.AddrPortFrom(a, uint16(port)).String())
+			if err != nil {
+				return err
+			}
+			if err := l.Close(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (b *block) release() error { return b.lock.Close() }

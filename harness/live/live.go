@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/bagrig/bagrig/damping"
-	"github.com/bagrig/bagrig/fib"
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/harness/wire"
 	"github.com/bagrig/bagrig/speakers"
@@ -33,13 +32,24 @@ type Options struct {
 	Topology *topologies.Topology
 	Damping  damping.Pipeline
 	Settings []topologies.Settings // by device; nil = all topologies.DefaultSettings
-	Reduce   fib.Algorithm         // empty = fib.Minimax
+	Hardware []state.Hardware      // by device; nil = state.HardwareOf the topology
+	Compare  bool                  // keep a table of each overflow policy beside every table
 	Port     int                   // 0 = DefaultPort
 	// Budget is how long nothing may happen before the engine gives up; 0 = 60 s.
 	Budget time.Duration
 	// Progress hears how far a long step is, from the engine's goroutine.
 	Progress func(stage string, done, total int)
+	// Entries is how many Adj-RIB-In entries the network will hold when it is
+	// quiet for the first time, for Progress; 0 = unknown.
+	Entries int
 }
+
+// The stages that Options.Progress hears of.
+const (
+	StageStart  = "start"  // speakers started, of all
+	StageDial   = "dial"   // sessions dialled, of those that come up
+	StageSpread = "spread" // routes and withdrawals that came to the cores, of Options.Entries; at every lull
+)
 
 // DefaultBudget is the standstill after which a run ends as no-convergence.
 const DefaultBudget = 60 * time.Second
@@ -67,12 +77,15 @@ type Engine struct {
 	prefixes *gobgp.Prefixes
 	cores    []*speakers.Core
 	speakers []*gobgp.Speaker
-	tables   []*fib.Table
+	tables   []hardware
 	wires    []*wire.Wire // by bundle; nil while down
 	members  []int        // by bundle
 	settings []topologies.Settings
 	drains   []topologies.DrainState
 	holds    map[holding]bool
+	away     map[int32]bool // devices whose speaker has stopped and not started again
+	ends     []endOfRIB
+	onRound  func()
 	closed   map[int32]string // sessions that a speaker ended, by bundle: its name
 	past     state.Counters
 	pastLog  []state.NLRI
@@ -80,9 +93,13 @@ type Engine struct {
 	fences   uint32
 	rounds   atomic.Int64
 	record   atomic.Bool
+	most     int     // rounds in a row that count as never getting quiet
+	stepped  []int64 // by device: the last round that it stepped in
+	shut     bool
 
 	mu      sync.Mutex
 	tracker *tracker
+	dials   *dials
 	peers   []peerState // by direction: the receiving end's view
 	failure error
 	poke    chan struct{}
@@ -99,9 +116,6 @@ func New(opts Options) (_ *Engine, err error) {
 	if opts.Budget == 0 {
 		opts.Budget = DefaultBudget
 	}
-	if opts.Reduce == "" {
-		opts.Reduce = fib.Minimax
-	}
 	t := opts.Topology
 	if err := ensureFiles(len(t.Devices), len(t.Bundles)); err != nil {
 		return nil, err
@@ -111,17 +125,16 @@ func New(opts Options) (_ *Engine, err error) {
 	}
 	e := &Engine{
 		opts: opts, topology: t, index: t.Index(), wires: make([]*wire.Wire, len(t.Bundles)),
-		tracker: newTracker(2 * len(t.Bundles)), peers: make([]peerState, 2*len(t.Bundles)), poke: make(chan struct{}, 1),
+		tracker: newTracker(2 * len(t.Bundles)), dials: newDials(2 * len(t.Bundles)),
+		peers: make([]peerState, 2*len(t.Bundles)), poke: make(chan struct{}, 1),
+		most: maxRounds, stepped: make([]int64, len(t.Devices)),
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.Close())
 		}
 	}()
-	if e.block, err = takeBlock(opts.Port); err != nil {
-		return nil, err
-	}
-	if e.plan, err = e.block.plan(t, e.index); err != nil {
+	if e.block, e.plan, err = takeBlock(opts.Port, t, e.index); err != nil {
 		return nil, err
 	}
 	list := make([]netip.Prefix, len(t.Prefixes))
@@ -132,21 +145,13 @@ func New(opts Options) (_ *Engine, err error) {
 	for _, b := range t.Bundles {
 		e.members = append(e.members, b.Members)
 	}
-	e.holds, e.closed = map[holding]bool{}, map[int32]string{}
+	e.holds, e.closed, e.away = map[holding]bool{}, map[int32]string{}, map[int32]bool{}
 	e.drains = make([]topologies.DrainState, len(t.Devices))
 	if e.settings = slices.Clone(opts.Settings); e.settings == nil {
 		e.settings = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(t.Devices))
 	}
-	for _, d := range t.Devices {
-		profile, err := fib.Lookup(d.ASIC)
-		if err != nil {
-			return nil, fmt.Errorf("device %q: %w", d.Name, err)
-		}
-		table, err := fib.NewTable(profile, opts.Reduce)
-		if err != nil {
-			return nil, fmt.Errorf("device %q: %w", d.Name, err)
-		}
-		e.tables = append(e.tables, table)
+	if err := e.makeTables(); err != nil {
+		return nil, err
 	}
 	return e, nil
 }
@@ -170,7 +175,7 @@ func (e *Engine) startSpeakers(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		e.progress("start", i, len(e.topology.Devices))
+		e.progress(StageStart, i, len(e.topology.Devices))
 		cfg := speakers.ConfigOf(e.topology, e.index, i, e.opts.Damping)
 		cfg.Settings = &e.settings[i]
 		core := speakers.New(cfg)
@@ -223,6 +228,9 @@ func (e *Engine) Rounds() int { return int(e.rounds.Load()) }
 // Record implements state.Engine.
 func (e *Engine) Record(on bool) { e.record.Store(on) }
 
+// OnRound implements state.Engine.
+func (e *Engine) OnRound(f func()) { e.onRound = f }
+
 // Next implements state.Engine.
 func (e *Engine) Next() time.Duration {
 	next := damping.Never
@@ -235,12 +243,13 @@ func (e *Engine) Next() time.Duration {
 // Advance implements state.Engine.
 func (e *Engine) Advance(to time.Duration) { e.now = max(e.now, to) }
 
-// Close implements state.Engine. It may be called at any time, and again.
+// Close implements state.Engine. It may be called at any time, and again: a
+// second call does nothing, since another engine may run by then.
 func (e *Engine) Close() error {
-	if e.block == nil && len(e.speakers) == 0 {
-		running.Store(false)
+	if e.shut {
 		return nil
 	}
+	e.shut = true
 	var errs []error
 	e.mu.Lock()
 	if e.failure == nil {
@@ -253,11 +262,11 @@ func (e *Engine) Close() error {
 			e.wires[b] = nil
 		}
 	}
+	errs = append(errs, e.waitFallen())
 	errs = append(errs, parallel(len(e.speakers), func(i int) error { return e.speakers[i].Close() }))
 	e.speakers = nil
 	if e.block != nil {
 		errs = append(errs, e.block.release())
-		e.block = nil
 	}
 	running.Store(false)
 	return errors.Join(errs...)

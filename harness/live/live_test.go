@@ -3,10 +3,12 @@ package live
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	api "github.com/osrg/gobgp/v3/api"
 	"go.uber.org/goleak"
 
 	"github.com/bagrig/bagrig/damping"
@@ -85,6 +87,23 @@ func TestEveryEntryIsToldOnce(t *testing.T) {
 	}
 }
 
+func TestSpreadingIsReportedUntilAllEntriesHaveCome(t *testing.T) {
+	e := newEngine(t, func(o *Options) { o.Entries = 7 })
+	var seen []int
+	e.opts.Progress = func(stage string, done, total int) {
+		if stage == StageSpread {
+			seen = append(seen, done)
+			if total != 7 {
+				t.Errorf("total: got %d, want 7 as the options say", total)
+			}
+		}
+	}
+	bring(t, e)
+	if n := len(seen); n < 3 || !slices.IsSorted(seen) || seen[0] != 0 || seen[n-1] != e.Counters().Announced {
+		t.Errorf("got %v, want numbers that rise from 0 to %d", seen, e.Counters().Announced)
+	}
+}
+
 func TestASecondEngineInTheProcessIsRefused(t *testing.T) {
 	e := newEngine(t, nil)
 	if _, err := New(e.opts); !errors.Is(err, ErrRunning) {
@@ -94,6 +113,63 @@ func TestASecondEngineInTheProcessIsRefused(t *testing.T) {
 	again, err := New(e.opts)
 	must(t, err)
 	must(t, again.Close())
+}
+
+func TestASecondCloseLeavesAnotherEngineAlone(t *testing.T) {
+	first := newEngine(t, nil)
+	must(t, first.Close())
+	second := newEngine(t, nil)
+	must(t, first.Close())
+	if _, err := New(second.opts); !errors.Is(err, ErrRunning) {
+		t.Errorf("third engine while the second runs: got %v, want %v", err, ErrRunning)
+	}
+}
+
+// Right after AddPeer a speaker closes what comes in, so both ends must be
+// ACTIVE before they are dialled, and then one connection is enough.
+func TestSessionsAreDialledOnceAndNotBeforeBothEndsAreActive(t *testing.T) {
+	ctx := context.Background()
+	e := newEngine(t, nil)
+	early := 0
+	e.opts.Progress = func(stage string, _, total int) {
+		if stage != StageDial || total > 1 {
+			return
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.peers[0] != api.PeerState_ACTIVE || e.peers[1] != api.PeerState_ACTIVE {
+			early++
+		}
+	}
+	bring(t, e)
+	for range 20 {
+		must(t, e.Apply(ctx, []state.Change{{Kind: state.Reset, Bundle: 0}}))
+	}
+	must(t, e.Quiet(ctx))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if early > 0 {
+		t.Errorf("dials before both ends were ACTIVE: got %d of 20, want 0", early)
+	}
+	if got, want := e.dials.owing, 2*len(e.topology.Bundles); got != want || e.dials.redials != 0 {
+		t.Errorf("connections: got %d and %d redials, want %d and 0", got, e.dials.redials, want)
+	}
+}
+
+func TestDialsStandUntilTheyFall(t *testing.T) {
+	d := newDials(2)
+	d.fall(0) // a new peer
+	d.dial(0)
+	d.dial(0) // again, after the speaker had closed it
+	d.dial(1)
+	if d.owing != 2 || d.redials != 1 {
+		t.Errorf("dialled: got %+v, want 2 owing, 1 redial", d)
+	}
+	d.fall(0)
+	d.fall(0)
+	if d.owing != 1 || !d.standing[1] {
+		t.Errorf("one fell: got %+v, want 1 owing", d)
+	}
 }
 
 func TestASessionThatDiesUnaskedEndsTheRunByName(t *testing.T) {
@@ -123,11 +199,27 @@ func TestAStandstillNamesWhoIsStillOwed(t *testing.T) {
 	}
 }
 
+// News crosses the small network in more rounds than one, so what this limit
+// calls an oscillation is on its way still.
+func TestTooManyRoundsNameWhoStepped(t *testing.T) {
+	e := newEngine(t, nil)
+	bring(t, e)
+	must(t, e.Apply(context.Background(), []state.Change{{Bundle: int32(e.index.Bundle["r1-bag1--r2-bag1"]), Members: 1}}))
+	e.most = 1
+	err := e.Quiet(context.Background())
+	want := "no-convergence: not quiet after 1 rounds: still talking: r1-bag1, r2-bag1"
+	if !errors.Is(err, ErrNoConvergence) || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	e.most = maxRounds
+	must(t, e.Quiet(context.Background()))
+}
+
 func TestACancelledStartLeavesNothing(t *testing.T) {
 	e := newEngine(t, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	e.opts.Progress = func(stage string, done, _ int) {
-		if stage == "dial" && done == 3 {
+		if stage == StageDial && done == 3 {
 			cancel()
 		}
 	}
@@ -215,26 +307,12 @@ func TestTooFewDescriptorsAreRefusedWithBothNumbers(t *testing.T) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}
 	}
-	if err := fitFiles(1000, 1024, 1, 1); err != nil {
-		t.Error(err)
+	for _, c := range []struct {
+		need, have uint64
+		fits       bool
+	}{{1024, 1024, true}, {1025, 1024, false}, {0, 0, true}} {
+		if err := fitFiles(c.need, c.have, 1, 1); (err == nil) != c.fits {
+			t.Errorf("need %d, have %d: got %v, want it to fit: %v", c.need, c.have, err, c.fits)
+		}
 	}
-}
-
-func TestTwoBlocksAreNeverTheSame(t *testing.T) {
-	a, err := takeBlock(DefaultPort)
-	must(t, err)
-	b, err := takeBlock(DefaultPort)
-	must(t, err)
-	if a.second == b.second {
-		t.Errorf("both took 127.%d.0.0/16", a.second)
-	}
-	first := a.second
-	must(t, a.release())
-	c, err := takeBlock(DefaultPort)
-	must(t, err)
-	if c.second != first {
-		t.Errorf("after a release: got 127.%d.0.0/16, want 127.%d.0.0/16 again", c.second, first)
-	}
-	must(t, b.release())
-	must(t, c.release())
 }

@@ -16,24 +16,33 @@ import (
 // takes hundreds.
 const maxRounds = 1000
 
+// lastRounds is how many rounds an oscillation has to show who takes part.
+const lastRounds = 16
+
 // Quiet implements state.Engine.
 func (e *Engine) Quiet(ctx context.Context) error {
-	for range maxRounds {
+	for i := range e.most {
 		if err := e.waitLull(ctx); err != nil {
 			return err
 		}
+		if i > 0 && e.onRound != nil {
+			e.onRound()
+		}
+		e.expectFirstTelling()
+		e.spread()
+		e.deliverEnds()
 		stepped, err := e.round(ctx)
 		if err != nil || !stepped {
 			return err
 		}
 	}
 	var names []string
-	for d := range e.speakers {
-		if len(e.speakers[d].Freeze()) > 0 {
+	for d, last := range e.stepped {
+		if last > e.rounds.Load()-int64(min(lastRounds, e.most)) {
 			names = append(names, e.topology.Devices[d].Name)
 		}
 	}
-	return fmt.Errorf("%w: not quiet after %d rounds: still talking: %s", ErrNoConvergence, maxRounds, few(names))
+	return fmt.Errorf("%w: not quiet after %d rounds: still talking: %s", ErrNoConvergence, e.most, few(names))
 }
 
 // round freezes the input of every speaker and steps all that have any. What
@@ -49,7 +58,7 @@ func (e *Engine) round(ctx context.Context) (stepped bool, err error) {
 	if !stepped {
 		return false, nil
 	}
-	e.rounds.Add(1)
+	e.noteRound(due)
 	told := make([]bool, len(e.speakers))
 	err = parallel(len(e.speakers), func(d int) (err error) {
 		if ctx.Err() != nil {
@@ -66,7 +75,29 @@ func (e *Engine) round(ctx context.Context) (stepped bool, err error) {
 	if err := e.fence(ctx, func(d int) bool { return told[d] }); err != nil {
 		return true, err
 	}
+	e.endsOfRound()
 	return true, e.ceaseSessions(ctx)
+}
+
+// spread reports how many routes have come to the cores.
+func (e *Engine) spread() {
+	if e.opts.Progress == nil {
+		return
+	}
+	e.mu.Lock()
+	taken := e.tracker.taken
+	e.mu.Unlock()
+	e.opts.Progress(StageSpread, taken, e.opts.Entries)
+}
+
+// noteRound begins a round of the speakers that are due.
+func (e *Engine) noteRound(due []bool) {
+	number := e.rounds.Add(1)
+	for d := range due {
+		if due[d] {
+			e.stepped[d] = number
+		}
+	}
 }
 
 // ceaseSessions cuts the sessions that a speaker wants ended. Its neighbour
@@ -108,16 +139,11 @@ func (e *Engine) step(ctx context.Context, d int, in gobgp.Frozen) (told bool, e
 }
 
 func (e *Engine) program(device int, prefix int32, hops []speakers.Hop) error {
-	p := e.topology.Prefixes[prefix].Prefix
-	if len(hops) == 0 {
-		e.tables[device].Remove(p)
-		return nil
-	}
 	list := make([]fib.Hop, len(hops))
 	for i, h := range hops {
 		list[i] = fib.Hop{ID: h.Bundle, Share: h.Share}
 	}
-	return e.tables[device].Program(p, list)
+	return e.tables[device].program(e.topology.Prefixes[prefix].Prefix, list)
 }
 
 // Snapshot implements state.Engine.
@@ -146,7 +172,7 @@ func (e *Engine) Snapshot() *state.Snapshot {
 }
 
 func (e *Engine) device(d int) state.Device {
-	dev := state.Device{Drain: e.drains[d], Routes: make([]state.Route, len(e.topology.Prefixes)), FIB: e.tables[d].Audit()}
+	dev := state.Device{Drain: e.drains[d], Restarting: e.away[int32(d)] || e.cores[d].Restarting(), Routes: make([]state.Route, len(e.topology.Prefixes)), FIB: e.tables[d].Audit(), Compared: e.tables[d].audits()}
 	var found []speakers.Candidate
 	for p := range dev.Routes {
 		decision := e.cores[d].Decision(int32(p))

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -34,6 +35,12 @@ func (e *Engine) Apply(ctx context.Context, changes []state.Change) error {
 			up = append(up, c.Bundle)
 		case state.Hold, state.Release:
 			err = e.holdWire(c)
+		case state.Stop:
+			down = append(down, e.stopSpeaker(c.Device)...)
+		case state.StartAgain:
+			var back []int32
+			back, err = e.startAgain(ctx, c.Device)
+			up = append(up, back...)
 		}
 		if err != nil {
 			return err
@@ -55,6 +62,7 @@ func (e *Engine) setMembers(c state.Change, up, down *[]int32) error {
 		return nil
 	}
 	e.members[c.Bundle] = c.Members
+	e.linkDown(c.Bundle, c.Members == 0)
 	switch {
 	case was == 0:
 		*up = append(*up, c.Bundle)
@@ -194,14 +202,17 @@ func (e *Engine) dial(ctx context.Context, bundles []int32) error {
 	limit := make(chan struct{}, dialers)
 	var wg sync.WaitGroup
 	for i, b := range bundles {
-		e.progress("dial", i, len(bundles))
+		e.progress(StageDial, i, len(bundles))
 		limit <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-limit }()
 			w, err := wire.Dial(ctx, wire.Config{
-				Bundle: b, A: e.plan.session[b][0], B: e.plan.session[b][1], Port: e.opts.Port,
+				Bundle: b, A: e.plan.session[b][0], B: e.plan.session[b][1], Port: e.opts.Port, Budget: e.opts.Budget,
 				Fence: gobgp.FencePrefix, Index: e.prefixes.Index, Record: &e.record, Sink: e,
 			})
+			if errors.Is(err, wire.ErrNoOpen) {
+				err = fmt.Errorf("%w: %w", ErrNoConvergence, err)
+			}
 			if err != nil {
 				cancel(fmt.Errorf("bundle %q: %w", e.topology.Bundles[b].Name, err))
 				return

@@ -13,6 +13,7 @@ type tracker struct {
 	outstanding int // NLRI handed and not taken, over all directions
 	owing       int // directions that owe a fence
 	moves       int // counted events, so that a standstill can be told from slowness
+	taken       int // NLRI taken since the start, over all generations
 }
 
 type flow struct {
@@ -37,6 +38,7 @@ func (t *tracker) hand(dir, nlri int) {
 func (t *tracker) take(dir, nlri int) error {
 	f := &t.flows[dir]
 	f.took += nlri
+	t.taken += nlri
 	t.outstanding -= nlri
 	t.moves++
 	if f.took > f.handed {

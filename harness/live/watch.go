@@ -55,12 +55,23 @@ func (v events) PeerState(bundle int32, to peerState) {
 	v.e.mu.Lock()
 	defer v.e.mu.Unlock()
 	v.e.tracker.moves++
-	v.e.peers[v.e.received(bundle, v.device)] = to
+	dir := v.e.received(bundle, v.device)
+	v.e.peers[dir] = to
+	if to == api.PeerState_IDLE {
+		v.e.dials.fall(dir)
+	}
 	v.e.wake()
 }
 
 // Failed implements gobgp.Events.
 func (v events) Failed(err error) { v.e.fail(err) }
+
+// Dialled implements wire.Sink.
+func (e *Engine) Dialled(dir state.Direction) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.dials.dial(number(dir))
+}
 
 // Handed implements wire.Sink.
 func (e *Engine) Handed(dir state.Direction, nlri int) {
@@ -118,21 +129,27 @@ func (e *Engine) wake() {
 	}
 }
 
-// wait returns when done says so. Done is called with the lock held. When
-// nothing is counted for the whole budget, suspects names who is still owed.
+// wait returns when done says so, or with the failure of the engine. Done is
+// called with the lock held. When nothing is counted for the whole budget,
+// suspects names who is still owed.
 func (e *Engine) wait(ctx context.Context, done func() bool, suspects func() string) error {
-	timer := time.NewTimer(e.opts.Budget)
+	return e.await(ctx, e.opts.Budget, func() (bool, error) {
+		return e.failure == nil && done(), e.failure
+	}, suspects)
+}
+
+// await is wait with a budget of its own, and fails only where done does.
+func (e *Engine) await(ctx context.Context, budget time.Duration, done func() (bool, error), suspects func() string) error {
+	timer := time.NewTimer(budget)
 	defer timer.Stop()
 	seen := -1
 	for {
 		e.mu.Lock()
-		failure, finished, moves := e.failure, done(), e.tracker.moves
+		finished, err := done()
+		moves := e.tracker.moves
 		e.mu.Unlock()
-		if failure != nil {
-			return failure
-		}
-		if finished {
-			return nil
+		if finished || err != nil {
+			return err
 		}
 		select {
 		case <-e.poke:
@@ -143,10 +160,10 @@ func (e *Engine) wait(ctx context.Context, done func() bool, suspects func() str
 				e.mu.Lock()
 				names := suspects()
 				e.mu.Unlock()
-				return fmt.Errorf("%w: nothing happened for %v: %s", ErrNoConvergence, e.opts.Budget, names)
+				return fmt.Errorf("%w: nothing happened for %v: %s", ErrNoConvergence, budget, names)
 			}
 			seen = moves
-			timer.Reset(e.opts.Budget)
+			timer.Reset(budget)
 		}
 	}
 }
@@ -188,5 +205,22 @@ func (e *Engine) waitPeers(ctx context.Context, bundles []int32, what string, is
 	}
 	return e.wait(ctx, func() bool { return len(missing()) == 0 }, func() string {
 		return fmt.Sprintf("not %s: %s", what, few(missing()))
+	})
+}
+
+// closeBudget is how long Close waits with nothing counted for sessions to fall.
+const closeBudget = 10 * time.Second
+
+// waitFallen returns when the FSM of every connection that a wire has made has
+// fallen, whatever has failed before.
+func (e *Engine) waitFallen() error {
+	return e.await(context.Background(), closeBudget, func() (bool, error) { return e.dials.owing == 0, nil }, func() string {
+		var names []string
+		for dir, standing := range e.dials.standing {
+			if standing {
+				names = append(names, fmt.Sprintf("%s (%v)", e.topology.Devices[e.index.Ends[dir/2][1-dir%2]].Name, e.peers[dir]))
+			}
+		}
+		return "sessions that do not fall: " + few(names)
 	})
 }

@@ -56,18 +56,26 @@ func degraded(tb testing.TB, t *topologies.Topology, bundle string, members int)
 // settled computes a state that must have no error.
 func settled(tb testing.TB, o *oracle.Oracle, b []oracle.Bundle) *oracle.State {
 	tb.Helper()
-	s := o.State(b)
+	return settledOf(tb, o, b, nil)
+}
+
+// settledOf is settled with knobs and drains.
+func settledOf(tb testing.TB, o *oracle.Oracle, b []oracle.Bundle, d []oracle.Device) *oracle.State {
+	tb.Helper()
+	s := o.StateOf(b, d)
 	if err := s.Err(); err != nil {
 		tb.Fatal(err)
 	}
 	return s
 }
 
-// network is a topology under construction with its bundles' state. A bundle
-// is one member link, so that capacities can be any number of bits/s.
+// network is a topology under construction with its bundles' state and its
+// devices' knobs. A bundle is one member link, so that capacities can be any
+// number of bits/s.
 type network struct {
 	topologies.Topology
 	bundles []oracle.Bundle
+	devices []oracle.Device // nil until a knob is set or a device drained
 }
 
 func newNetwork() *network { return &network{Topology: topologies.Topology{Name: "test"}} }
@@ -87,6 +95,45 @@ func (n *network) bundle(a, b string, capacity uint64) *network {
 func (n *network) trial() *network {
 	n.bundles[len(n.bundles)-1].Trial = true
 	return n
+}
+
+// closed takes the session of the bundle that was added last.
+func (n *network) closed() *network {
+	n.bundles[len(n.bundles)-1].Closed = true
+	return n
+}
+
+// set sets a knob of a device.
+func (n *network) set(device, knob, value string) *network {
+	d := n.of(device)
+	if d.Settings == nil {
+		s := topologies.DefaultSettings()
+		d.Settings = &s
+	}
+	if err := d.Settings.Set(knob, value); err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// settings gives a device all knobs.
+func (n *network) settings(device string, s topologies.Settings) *network {
+	n.of(device).Settings = &s
+	return n
+}
+
+// drain gives a device a drain state.
+func (n *network) drain(device string, state topologies.DrainState) *network {
+	n.of(device).Drain = state
+	return n
+}
+
+// of is what a device is set to; all devices must be there.
+func (n *network) of(device string) *oracle.Device {
+	if n.devices == nil {
+		n.devices = make([]oracle.Device, len(n.Devices))
+	}
+	return &n.devices[n.Index().Device[device]]
 }
 
 // now gives a bundle another capacity than at full health.
@@ -138,3 +185,60 @@ func random(seed uint64, trials bool) (*network, func(uint64) uint64) {
 	}
 	return n, levels[r.IntN(len(levels))]
 }
+
+// classes are the prefix classes of networks with random knobs.
+var classes = []string{"a", "b"}
+
+// randomKnobs sets knobs, drains, classes and closed sessions of a network. Half
+// of the devices have all defaults, and half of each other one's knobs too.
+func (n *network) randomKnobs(seed uint64) *network {
+	r := rand.New(rand.NewPCG(seed, 1))
+	for i := range n.Prefixes {
+		n.Prefixes[i].Class = classes[r.IntN(len(classes))]
+	}
+	for i := range n.bundles {
+		n.bundles[i].Closed = r.IntN(8) == 0
+	}
+	n.devices = randomDevices(r, n)
+	return n
+}
+
+// randomDevices draws the state of all devices.
+func randomDevices(r *rand.Rand, n *network) []oracle.Device {
+	devices := make([]oracle.Device, len(n.Devices))
+	for i := range devices {
+		if r.IntN(2) == 0 {
+			s := randomSettings(r)
+			devices[i].Settings = &s
+		}
+		if r.IntN(3) == 0 {
+			devices[i].Drain = topologies.DrainState(r.IntN(3))
+		}
+	}
+	return devices
+}
+
+func randomSettings(r *rand.Rand) topologies.Settings {
+	s := topologies.DefaultSettings()
+	s.AdvertiseValue = r.Uint64() >> r.IntN(64)
+	for _, k := range topologies.Knobs() {
+		if len(k.Values) > 1 && r.IntN(2) == 0 {
+			if err := s.Set(k.Name, k.Values[r.IntN(len(k.Values))]); err != nil {
+				panic(err)
+			}
+		}
+	}
+	if r.IntN(8) == 0 {
+		s.RejectClasses = classes[r.IntN(len(classes)):]
+	}
+	if r.IntN(4) == 0 {
+		s.RejectTagged = [][]uint32{{scope}, {shutdown}, {7, shutdown, scope}, {7}}[r.IntN(4)]
+	}
+	return s
+}
+
+// The standard communities 65000:1 and 65535:0.
+const (
+	scope    uint32 = 0xfde80001
+	shutdown uint32 = 0xffff0000
+)

@@ -4,12 +4,11 @@
 // shares no code and no structure with a speaker, and has no messages, no
 // rounds and no time in it.
 //
-// The rules are those of the design's section 4 with every knob at its
-// default. Every origin has a value and a device with a route tells one, so
-// routes without link bandwidth do not arise here.
+// The rules are those of the design's section 4 with all knobs, import policy
+// and drain; aggregates and graceful restart are not in it.
 //
 //	o := oracle.New(t, grid.Level) // or nil for the undamped state
-//	s := o.State(bundles)
+//	s := o.State(bundles)          // or StateOf, with knobs and drains
 //	s.Route(device, prefix).Bottleneck
 package oracle
 
@@ -52,6 +51,9 @@ type Oracle struct {
 
 	origins [][]int32  // by prefix: devices
 	value   [][]uint64 // by prefix: bits/s told by each of its origins
+
+	aggregates map[int]aggregate // by prefix
+	covering   [][]int           // by prefix: the aggregates that it supports, which may be none
 }
 
 // end is a device's end of a session.
@@ -82,6 +84,7 @@ func New(t *topologies.Topology, level func(uint64) uint64) *Oracle {
 	index := t.Index()
 	o.connect(t, index)
 	o.originate(t, index)
+	o.aggregate(t)
 	return o
 }
 
@@ -151,9 +154,10 @@ type State struct {
 	up    []bool   // by session end: the bundle is up, also where its session is closed
 	trial []bool   // by session end
 
-	entries []entry  // by prefix, then device
-	member  []bool   // by prefix, then session end: in the multipath set
-	share   []uint64 // by prefix, then session end
+	entries []entry          // by prefix, then device
+	open    map[place]uint64 // aggregates that are announced, with their value in bits/s
+	member  []bool           // by prefix, then session end: in the multipath set
+	share   []uint64         // by prefix, then session end
 }
 
 // entry is what one device decided for one prefix, its set apart. Where no
@@ -162,6 +166,8 @@ type entry struct {
 	reached    bool // it uses a route
 	present    bool // it tells one
 	local      bool
+	below      bool    // from below, or the device's own
+	atomic     bool    // an aggregate of the device's own
 	down       bool    // told only to lower tiers
 	warm       bool    // told with the graceful-shutdown community
 	valued     bool    // there is a bottleneck value, and where present it is told
@@ -175,7 +181,7 @@ type entry struct {
 // sameTold tells whether neighbours hear the same from e and f. Both must be
 // of one device in one State, where equal paths have equal ids.
 func (e *entry) sameTold(f *entry) bool {
-	return e.sameValue(f) && e.told == f.told && e.down == f.down && e.warm == f.warm
+	return e.sameValue(f) && e.told == f.told && e.down == f.down && e.warm == f.warm && e.atomic == f.atomic
 }
 
 // sameValue tells whether both tell the same value, or none, or no route.
@@ -186,21 +192,25 @@ func (e *entry) sameValue(f *entry) bool {
 // Err tells why the state cannot be relied on, or nil: the topology is not
 // valid, the number of bundles given is wrong, or routes do not settle.
 //
-// Without trials a path grows with every hop, so there is exactly one end
-// state. Trials prefer a longer path to a shorter one, and so can leave several:
+// Without trials a route gets worse with every hop: its path grows, and once it
+// is warm it stays so. So there is exactly one end state. Trials prefer a longer path to a shorter one, and so can leave several:
 // two devices that reach the prefix over trials only may each prefer to go
 // through the other. The state given is the one where lower tiers decide first.
 func (s *State) Err() error { return s.err }
 
 // Route is what the device decided for the prefix, both by their index in the
 // topology. Candidates and FIB are left zero.
+//
+// A drained device has ended forwarding and tells nothing, so its set and Told
+// are zero; Local stays, and so does the bottleneck value of what it would
+// choose if it were live.
 func (s *State) Route(device, prefix int) *state.Route {
 	e := s.entry(device, prefix)
 	r := &state.Route{Local: e.local, Set: s.set(device, prefix), Valued: e.valued, Bottleneck: e.bottleneck}
 	if e.present {
 		r.Told = state.Told{
 			Present: true, Valued: e.valued, Value: e.value, Form: s.form(device, e),
-			Path: s.paths.list(e.told), Down: e.down, Warm: e.warm,
+			Path: s.paths.list(e.told), Down: e.down, Warm: e.warm, Atomic: e.atomic,
 		}
 	}
 	return r
@@ -226,8 +236,8 @@ func (s *State) set(device, prefix int) []state.Member {
 }
 
 // TellsTo tells whether the device tells its route to the prefix over the
-// session of the bundle: it has one, the export rules let it go there, and the
-// bundle is up. It is false where the bundle does not end at the device.
+// session of the bundle: it has one, it is not drained, the export rules let it
+// go there, and the session is there. It is false where the bundle does not end at the device.
 func (s *State) TellsTo(device, prefix int, bundle int32) bool {
 	for i := s.o.first[device]; i < s.o.first[device+1]; i++ {
 		if e := s.o.ends[i]; e.bundle == bundle {
@@ -253,8 +263,9 @@ func (s *State) Receives(device, prefix int) []state.Candidate {
 	return got
 }
 
-// Reach tells for every device whether it has a route to the prefix, which is
-// so exactly where the export rules let the prefix through.
+// Reach tells for every device whether it must have a route to the prefix: one
+// that it originates, or one that the export rules, drains and import policies
+// let through to it. A drained device has only what it originates.
 func (s *State) Reach(prefix int) []bool {
 	reach := make([]bool, len(s.o.asn))
 	for d := range reach {
@@ -262,6 +273,9 @@ func (s *State) Reach(prefix int) []bool {
 	}
 	return reach
 }
+
+// Drained tells whether the device is drained.
+func (s *State) Drained(device int) bool { return s.rules != nil && s.rules[device].drained }
 
 func (s *State) entry(device, prefix int) *entry {
 	return &s.entries[prefix*len(s.o.asn)+device]

@@ -57,10 +57,10 @@ func TestRuleOfOneDecision(t *testing.T) {
 			set:  []state.Member{{Bundle: 1, Share: 40}}, value: 40, path: []uint32{11},
 		},
 		{
-			name: "a bundle on trial is not used beside a longer path",
+			name: "a bundle on trial does not give way to a longer path",
 			n: under(pair().device("b", bag, 30).device("e1", edge, 21)).prefix(80, "s0").
 				bundle("s0", "e", 100).trial().bundle("s0", "e1", 100).bundle("e1", "b", 100).bundle("e", "b", 100),
-			set: []state.Member{{Bundle: 3, Share: 80}}, value: 80, path: []uint32{30, 21, 10}, down: true,
+			set: []state.Member{{Bundle: 0, Share: 80}}, value: 80, path: []uint32{10},
 		},
 		{
 			name: "bundles on trial are used where there are only such",
@@ -263,22 +263,23 @@ func TestDifferencesSeeAScopeOrAPathAlone(t *testing.T) {
 	}
 }
 
-func TestOfSeveralStatesUnderTrialsTheLowerTierDecidesFirst(t *testing.T) {
-	// The edge prefers the bag to its bundle on trial and the bag the edge to
-	// its own, but neither tells the other what it has from it.
+func TestTwoDevicesNeverPreferEachOthersDetours(t *testing.T) {
+	// Were a trial to give way to a longer path, the edge would prefer the bag to
+	// its own bundle and the bag the edge to its own, with two end states: neither
+	// tells the other what it has from it.
 	n := newNetwork().device("s", spine, 10).device("e", edge, 20).device("b", bag, 30).prefix(8, "s").
 		bundle("s", "e", 8).trial().bundle("s", "b", 8).trial().bundle("e", "b", 8)
-	w := newTwin(&n.Topology, nil, n.bundles)
+	w := newTwin(n, nil)
 	direct := state.Candidate{Path: []uint32{10}, Valued: true, Value: 1}
-	viaBag := []state.Candidate{direct, {Bundle: 2, Path: []uint32{30, 10}, Valued: true, Value: 1}}
-	if other := w.decide(1, 0, viaBag); other.Set[0].Bundle != 2 {
-		t.Fatalf("the edge with the bag's route: got %+v, want the bag's", other)
+	viaBag := []candidate{{Candidate: direct}, {Candidate: state.Candidate{Bundle: 2, Path: []uint32{30, 10}, Valued: true, Value: 1}}}
+	if got := w.decide(1, 0, viaBag); got.Set[0].Bundle != 0 {
+		t.Fatalf("the edge with the bag's route: got %+v, want its own", got)
 	}
 	s := settled(t, oracle.New(&n.Topology, nil), n.bundles)
 	if diff := w.stable(s); diff != "" {
 		t.Error(diff)
 	}
-	for d, want := range map[int][]state.Member{1: {{Bundle: 0, Share: 8}}, 2: {{Bundle: 2, Share: 8}}} {
+	for d, want := range map[int][]state.Member{1: {{Bundle: 0, Share: 8}}, 2: {{Bundle: 1, Share: 8}}} {
 		if diff := cmp.Diff(s.Route(d, 0).Set, want); diff != "" {
 			t.Errorf("set of %q (-got +want):\n%s", n.Devices[d].Name, diff)
 		}
@@ -302,10 +303,13 @@ func TestErrNamesWhatIsWrong(t *testing.T) {
 		{"bundle to itself", good().bundle("e", "e", 1), nil, `topology "test": bundle "e--e#1": ends "e" and "e": want two devices`},
 		{"unknown origin", good().prefix(1, "s", "y"), nil, `topology "test": prefix 10.0.1.0/24: origin "y": want a device`},
 		{"too few bundles", &network{Topology: good().Topology}, nil, `topology "test": states of 0 bundles: want 1`},
+		{"too few devices", &network{Topology: good().Topology, bundles: good().bundles, devices: make([]oracle.Device, 1)}, nil, `topology "test": states of 1 devices: want 2`},
+		{"settings without a word", good().settings("e", topologies.Settings{}), nil, `topology "test": device "e": weights.source "": want one of ["bottleneck" "received"]`},
+		{"unknown drain", good().drain("e", 7), nil, `topology "test": device "e": drain "DrainState(7)": want live, warm or drained`},
 		{"no end state", ring(), restless, `topology "test": prefix 10.0.0.0/24: routes do not settle in 7 sweeps up and down`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := oracle.New(&tc.n.Topology, tc.level).State(tc.n.bundles)
+			s := oracle.New(&tc.n.Topology, tc.level).StateOf(tc.n.bundles, tc.n.devices)
 			if s.Err() == nil || s.Err().Error() != tc.want {
 				t.Fatalf("got %v, want %s", s.Err(), tc.want)
 			}
@@ -314,6 +318,7 @@ func TestErrNamesWhatIsWrong(t *testing.T) {
 					s.Route(d, p)
 					s.Receives(d, p)
 					s.TellsTo(d, p, 0)
+					s.Drained(d)
 				}
 			}
 		})

@@ -16,6 +16,9 @@ import (
 type Device struct {
 	Settings *topologies.Settings // nil = all knobs at their defaults
 	Drain    topologies.DrainState
+	// Announced are the aggregates that the device announced before, by their
+	// prefix: between the thresholds an aggregate stays as it was.
+	Announced []int32
 }
 
 // The standard communities that told routes carry.

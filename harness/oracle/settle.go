@@ -31,18 +31,33 @@ func (o *Oracle) StateOf(b []Bundle, devices []Device) *State {
 	}
 	for i, e := range o.ends {
 		x := b[e.bundle]
-		s.cap[i], s.up[i], s.trial[i] = x.Capacity, x.Capacity > 0, x.Trial
-		if x.Closed {
-			s.cap[i] = 0 // nothing comes or goes over it
+		s.up[i], s.trial[i] = x.Capacity > 0, x.Trial
+		if !x.Closed {
+			s.cap[i] = x.Capacity
 		}
 	}
-	w := work{State: s, stale: make([]bool, len(o.asn))}
-	for p := range o.prefixes {
-		if s.err = w.settle(p); s.err != nil {
-			break
+	before := map[place]bool{}
+	for d, x := range devices {
+		for _, p := range x.Announced {
+			before[place{d, int(p)}] = true
 		}
 	}
+	s.err = s.settleAll(before)
 	return s
+}
+
+// settlePrefixes settles all prefixes, given the aggregates that are open.
+func (s *State) settlePrefixes() error {
+	clear(s.entries)
+	clear(s.member)
+	clear(s.share)
+	w := work{State: s, stale: make([]bool, len(s.o.asn))}
+	for p := range s.o.prefixes {
+		if err := w.settle(p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // work settles one prefix after another.
@@ -52,28 +67,40 @@ type work struct {
 	member  []bool   // of the prefix, by session end
 	share   []uint64 // of the prefix, by session end
 
-	class string  // of the prefix
-	stale []bool  // by device: a neighbour tells something else since it decided
-	left  int     // devices that are stale
-	set   []int32 // scratch: session ends of the set that is being decided
+	prefix int
+	class  string  // of the prefix
+	stale  []bool  // by device: a neighbour tells something else since it decided
+	left   int     // devices that are stale
+	set    []int32 // scratch: session ends of the set that is being decided
 }
 
 // settle sweeps the devices upwards through the tiers and downwards again
 // until no device is stale. Routes spread from their origins, and each pair of
-// sweeps carries the right ones at least one hop on. A wrong one can live only
-// as long as a path without a loop, so more sweeps than twice the devices mean
-// that the routes will not settle.
+// sweeps carries the right ones at least one hop on: first those that are not
+// warm, then those that are. A wrong one can live only as long as a path without
+// a loop, so more sweeps than twice the devices mean that the routes will not
+// settle.
 func (w *work) settle(prefix int) error {
 	devices, ends := len(w.o.asn), len(w.o.ends)
-	w.left, w.class = 0, w.o.classes[prefix]
+	w.left, w.prefix, w.class = 0, prefix, w.o.classes[prefix]
+	_, conditional := w.o.aggregates[prefix]
 	w.entries = w.State.entries[prefix*devices : (prefix+1)*devices]
 	w.member = w.State.member[prefix*ends : (prefix+1)*ends]
 	w.share = w.State.share[prefix*ends : (prefix+1)*ends]
 	for i, d := range w.o.origins[prefix] {
-		w.entries[d] = w.origin(d, w.o.value[prefix][i])
+		value, open := w.o.value[prefix][i], true
+		if conditional {
+			value, open = w.open[place{int(d), prefix}]
+		}
+		if open {
+			w.entries[d] = w.origin(d, value)
+			w.entries[d].atomic = conditional && w.entries[d].present
+		}
 	}
 	for _, d := range w.o.origins[prefix] {
-		w.spread(d)
+		if w.entries[d].local {
+			w.spread(d)
+		}
 	}
 	for sweep := 0; w.left > 0; sweep++ {
 		if sweep > 2*devices {
@@ -115,7 +142,7 @@ func (w *work) spread(d int32) {
 // constant value: it uses nothing that neighbours tell.
 func (w *work) origin(d int32, constant uint64) entry {
 	r := w.rules[d]
-	e := entry{reached: true, present: true, local: true, warm: r.warm, told: emptyPath, sent: w.paths.prepend(w.o.asn[d], emptyPath)}
+	e := entry{reached: true, present: true, local: true, below: true, down: w.suppressed(d, w.prefix), warm: r.warm, told: emptyPath, sent: w.paths.prepend(w.o.asn[d], emptyPath)}
 	value, valued := r.originated(constant)
 	w.offer(d, &e, value, valued)
 	return r.drain(e)
@@ -156,7 +183,8 @@ func (w *work) decide(d int32) entry {
 	}
 	r, peer := w.rules[d], w.o.ends[w.best()].peer
 	best := &w.entries[peer]
-	e := entry{reached: true, present: true, told: best.sent, down: w.o.role[peer] >= w.o.role[d], warm: r.warm || best.warm}
+	below := w.o.role[peer] < w.o.role[d]
+	e := entry{reached: true, present: true, below: below, told: best.sent, down: !below || w.suppressed(d, w.prefix), warm: r.warm || best.warm}
 	e.sent = w.paths.prepend(w.o.asn[d], e.told)
 	found := w.weigh(d)
 	value, valued := r.bottleneck(&found, best)
@@ -183,22 +211,21 @@ func (w *work) best() int32 {
 	return best
 }
 
-// The ranks of candidates, the lowest first: those over bundles on trial come
-// behind all others, then warm ones, whose LOCAL_PREF is 0 and not 100, behind
-// the rest, then longer paths behind shorter ones.
-const (
-	rankTrial = 2 << 32
-	rankWarm  = 1 << 32 // more than the length of any path
-)
+// rankWarm puts warm candidates, whose LOCAL_PREF is 0 and not 100, behind the
+// rest; among equals, longer paths come behind shorter ones.
+const rankWarm = 1 << 32 // more than the length of any path
 
 // choose collects the multipath set: all usable candidates of the lowest rank.
+// Among them those over bundles on trial give way to the others. A trial never
+// makes a device prefer a longer path, so the ranks alone still decide how
+// routes spread.
 func (w *work) choose(d int32) {
 	w.set = w.set[:0]
 	r := w.rules[d]
 	if len(r.rejectClasses) > 0 && slices.Contains(r.rejectClasses, w.class) {
 		return
 	}
-	least := int64(math.MaxInt64)
+	least, settled := int64(math.MaxInt64), false
 	for i := w.o.first[d]; i < w.o.first[d+1]; i++ {
 		peer := w.o.ends[i].peer
 		e := &w.entries[peer]
@@ -209,15 +236,16 @@ func (w *work) choose(d int32) {
 		if e.warm {
 			rank += rankWarm
 		}
-		if w.trial[i] {
-			rank += rankTrial
-		}
 		if rank > least || !w.exports(int(peer), int(d), e) || w.o.asn[peer] == w.o.asn[d] {
 			continue
 		}
 		if rank < least {
-			least, w.set = rank, w.set[:0]
+			least, settled, w.set = rank, false, w.set[:0]
 		}
+		settled = settled || !w.trial[i]
 		w.set = append(w.set, i)
+	}
+	if settled {
+		w.set = slices.DeleteFunc(w.set, func(i int32) bool { return w.trial[i] })
 	}
 }

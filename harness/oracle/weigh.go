@@ -13,7 +13,6 @@ type tally struct {
 	valued   bool   // some session has a value
 	missing  bool   // some session has none
 	zero     bool   // some session has the value zero
-	shared   bool   // some share is more than zero
 }
 
 // weigh gives every session of the set its share, and returns what it found.
@@ -28,16 +27,14 @@ func (w *work) weigh(d int32) tally {
 		t.missing = t.missing || !e.valued
 		t.zero = t.zero || e.valued && e.heard == 0
 		if !w.o.parallel[d] {
-			value, share := r.pair(e, w.cap[i])
-			w.share[i] = share
+			var value uint64
+			value, w.share[i] = r.pair(e, w.cap[i])
 			t.pairs = addSaturating(t.pairs, value)
-			t.shared = t.shared || share > 0
 		} else if w.leads(at) {
 			capacity := w.capacity(w.set[at:])
 			value, share := r.pair(e, capacity)
 			w.split(w.set[at:], share, capacity)
 			t.pairs = addSaturating(t.pairs, value)
-			t.shared = t.shared || share > 0
 		}
 	}
 	if r.equal(&t) {
@@ -65,9 +62,10 @@ func (r *rules) pair(e *entry, capacity uint64) (value, share uint64) {
 	return 0, 0
 }
 
-// equal tells whether the shares of a set are equal instead of those of its pairs.
+// equal tells whether the shares of a set are equal instead of those of its
+// pairs, which are all zero where the pairs' values are.
 func (r *rules) equal(t *tally) bool {
-	return t.missing && r.missing == missingECMP || t.zero && r.zeroECMP || !t.shared
+	return t.missing && r.missing == missingECMP || t.zero && r.zeroECMP || t.pairs == 0
 }
 
 // bottleneck is the value that is offered to damping, or false for none. The

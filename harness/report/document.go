@@ -43,6 +43,7 @@ type Document struct {
 	BringUp       BringUp       `json:"bring_up"`
 	Events        []Event       `json:"events"`
 	Properties    []Property    `json:"properties"`
+	FIB           *FIB          `json:"fib,omitempty"`
 }
 
 // BringUp is what happened until the baseline.
@@ -102,6 +103,7 @@ type Property struct {
 	Worst      Number      `json:"worst"`
 	Limit      Number      `json:"limit"`
 	Unit       string      `json:"unit"`
+	Note       string      `json:"note,omitempty"`
 	Violated   int         `json:"violated"`
 	Violations []Violation `json:"violations"`
 }
@@ -144,7 +146,7 @@ func newDocument(about About, dir string, res *state.Result) *Document {
 	d := &Document{
 		Schema: Schema, Version: about.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		CPUs: runtime.GOMAXPROCS(0), Started: about.Started.Format(time.RFC3339), Scenario: sc.Name, Engine: sc.Engine,
-		Damping: sc.Damping.Name, FIBAlgorithm: string(sc.Reduce), Seed: sc.Seed, Folder: dir, Command: about.Command,
+		Damping: sc.Damping.Name, FIBAlgorithm: algorithms(sc), Seed: sc.Seed, Folder: dir, Command: about.Command,
 		EventsPlanned: len(sc.Events), Verdict: Running, Events: []Event{}, Properties: []Property{},
 	}
 	if res == nil {
@@ -160,6 +162,7 @@ func newDocument(about About, dir string, res *state.Result) *Document {
 	if res.Entries > 0 {
 		d.BringUp.AnnouncedPerEntry = float64(res.BringUp.Announced) / float64(res.Entries)
 	}
+	d.FIB = newFIB(res)
 	for _, row := range res.Rows {
 		d.Events = append(d.Events, newEvent(row))
 	}
@@ -186,7 +189,7 @@ func newEvent(r state.Row) Event {
 
 func newProperty(o state.Outcome) Property {
 	p := Property{
-		Name: o.Name, Status: PropertyHeld, Exercised: o.Exercised, Worst: Number(o.Worst), Limit: Number(o.Limit), Unit: o.Unit,
+		Name: o.Name, Status: PropertyHeld, Exercised: o.Exercised, Worst: Number(o.Worst), Limit: Number(o.Limit), Unit: o.Unit, Note: o.Note,
 		Violated: o.Violated, Violations: []Violation{},
 	}
 	switch {

@@ -20,6 +20,7 @@ type Explanation struct {
 	SceneHead
 	Device     ExplainedDevice      `json:"device"`
 	Prefix     ExplainedPrefix      `json:"prefix"`
+	Aggregate  *ExplainedAggregate  `json:"aggregate,omitempty"` // nil = the device announces no such aggregate
 	Settings   map[string]string    `json:"settings"`
 	Candidates []ExplainedCandidate `json:"candidates"`
 	Set        []ExplainedMember    `json:"set"`
@@ -53,6 +54,7 @@ type ExplainedDevice struct {
 	Plane         int      `json:"plane,omitempty"`
 	ASN           uint32   `json:"asn"`
 	Drain         string   `json:"drain"`
+	Restarting    bool     `json:"restarting,omitempty"`
 	ForwardsUntil *float64 `json:"forwards_until_s,omitempty"`
 }
 
@@ -65,6 +67,19 @@ type ExplainedPrefix struct {
 	Local      bool     `json:"own_route_used"`
 }
 
+// ExplainedAggregate is the condition under which the device announces the
+// prefix. The thresholds are more-specifics or bits/s, as By says.
+type ExplainedAggregate struct {
+	By         string `json:"by"`
+	Announce   uint64 `json:"announce_at"`
+	Withdraw   uint64 `json:"withdraw_below"`
+	Suppress   bool   `json:"suppress"`
+	Specifics  int    `json:"more_specifics"`
+	Supporting int    `json:"supporting"`
+	Capacity   uint64 `json:"supporting_bps"`
+	Announced  bool   `json:"announced"`
+}
+
 // ExplainedCandidate is an Adj-RIB-In entry and the verdict on it.
 type ExplainedCandidate struct {
 	Neighbor  string   `json:"neighbor"`
@@ -75,6 +90,7 @@ type ExplainedCandidate struct {
 	Tags      []string `json:"communities"`
 	Received  *uint64  `json:"received_bps"` // nil = no valid value
 	Verdict   string   `json:"verdict"`
+	Stale     bool     `json:"stale,omitempty"` // from before the neighbour's restart
 	ToldOn    bool     `json:"path_told_on"`
 }
 
@@ -126,6 +142,7 @@ type ExplainedStage struct {
 // ExplainedTold is what neighbours hear.
 type ExplainedTold struct {
 	Present bool     `json:"present"`
+	Atomic  bool     `json:"atomic_aggregate,omitempty"`
 	Value   *uint64  `json:"told_bps"`         // nil = no value
 	Bytes   *float64 `json:"bytes_per_second"` // exactly as on the wire
 	Wire    []string `json:"link_bandwidth_communities"`
@@ -147,7 +164,10 @@ type ExplainedSession struct {
 	Passed      uint64   `json:"passed_bps"`
 	Trial       bool     `json:"on_trial"`
 	NextS       *float64 `json:"next_timer_s"` // nil = none
+	StaleUntil  *float64 `json:"stale_until_s,omitempty"`
 	Established bool     `json:"established"`
+	EndedBy     string   `json:"ended_by,omitempty"` // device whose import.max-prefixes ended the session
+	HeldFrom    []string `json:"held_from"`          // devices whose UPDATEs wait
 	Told        bool     `json:"told"`
 	Why         string   `json:"not_told_because,omitempty"`
 }
@@ -221,7 +241,7 @@ func NewExplanation(x *harness.Explanation) *Explanation {
 		SceneHead: newSceneHead(x.Scene), Settings: map[string]string{}, Equal: x.Core.Equal, member: n.t.SmallestSpeed(),
 		Device: ExplainedDevice{
 			Name: d.Name, Role: d.Role.String(), Region: d.Region, Fabric: d.Fabric, Plane: d.Plane, ASN: d.ASN,
-			Drain: x.Core.Drain.String(), ForwardsUntil: n.since(x.Core.ForwardsTo),
+			Drain: x.Core.Drain.String(), Restarting: x.Core.Restarting, ForwardsUntil: n.since(x.Core.ForwardsTo),
 		},
 		Prefix: ExplainedPrefix{
 			Prefix: p.Prefix.String(), Class: p.Class, Origins: p.Origins, Originates: x.Core.Originates, Local: x.Core.Local,
@@ -229,6 +249,12 @@ func NewExplanation(x *harness.Explanation) *Explanation {
 		Candidates: n.candidates(&x.Core), Set: n.members(x), Value: n.value(x.Core.Valuation), Told: told(x.Core.Tells),
 		Damping:  ExplainedDamping{Pipeline: x.Scene.Network.Damping.String(), NextS: n.since(x.Core.Told.Next), Stages: stages(x.Core.Told)},
 		Hardware: n.hardware(x), Sessions: n.sessions(x),
+	}
+	if a := x.Core.Aggregate; a != nil {
+		e.Aggregate = &ExplainedAggregate{
+			By: a.By, Announce: a.Announce, Withdraw: a.Withdraw, Suppress: a.Suppress,
+			Specifics: a.Specifics, Supporting: a.Supporting, Capacity: a.Capacity, Announced: a.Announced,
+		}
 	}
 	for _, k := range topologies.Knobs() {
 		e.Settings[k.Name], _ = x.Core.Settings.Get(k.Name)
@@ -242,7 +268,7 @@ func (n naming) candidates(c *speakers.Explanation) []ExplainedCandidate {
 		list = append(list, ExplainedCandidate{
 			Neighbor: n.device(j.Neighbor), Bundle: n.bundle(j.Bundle), ASPath: numbers(j.Route.Path), LocalPref: j.Route.LocalPref,
 			Origin: originName(j.Route.Origin), Tags: tagTexts(j.Route.Tags), Received: received(j.Route.Valued, j.Route.Value),
-			Verdict: j.Verdict, ToldOn: i == c.Best,
+			Verdict: j.Verdict, Stale: j.Stale, ToldOn: i == c.Best,
 		})
 	}
 	return list
@@ -333,7 +359,7 @@ func reachName(r damping.Reach) string {
 }
 
 func told(t speakers.Telling) ExplainedTold {
-	e := ExplainedTold{Present: t.Present, Wire: []string{}, Tags: tagTexts(t.Tags), ASPath: numbers(t.WirePath), Why: t.Why}
+	e := ExplainedTold{Present: t.Present, Atomic: t.Atomic, Wire: []string{}, Tags: tagTexts(t.Tags), ASPath: numbers(t.WirePath), Why: t.Why}
 	if t.Valued {
 		e.Value, e.Bytes = received(true, t.Value), exact(t.Value)
 	}
@@ -368,9 +394,24 @@ func (n naming) sessions(x *harness.Explanation) []ExplainedSession {
 		list = append(list, ExplainedSession{
 			Neighbor: n.device(b.Neighbor), Role: b.NeighborRole.String(), ASN: b.NeighborASN, Bundle: n.bundle(b.Bundle),
 			Members: n.scene.Snapshot.Bundles[b.Bundle].Members, FullMembers: n.t.Bundles[b.Bundle].Members,
-			Capacity: b.Capacity, Passed: b.Passed.Capacity, Trial: b.Passed.Trial, NextS: n.since(b.Next),
-			Established: b.Up, Told: b.Told, Why: b.Why,
+			Capacity: b.Capacity, Passed: b.Passed.Capacity, Trial: b.Passed.Trial, NextS: n.since(b.Next), StaleUntil: n.since(b.StaleTo),
+			Established: b.Up, EndedBy: n.scene.Snapshot.Bundles[b.Bundle].CeasedBy, HeldFrom: n.heldFrom(b.Bundle), Told: b.Told, Why: b.Why,
 		})
+	}
+	return list
+}
+
+// heldFrom are the ends of a bundle whose UPDATEs wait.
+func (n naming) heldFrom(bundle int32) []string {
+	list := []string{}
+	for _, h := range n.scene.Snapshot.Held {
+		switch b := n.t.Bundles[bundle]; {
+		case h.Bundle != bundle:
+		case h.FromB:
+			list = append(list, b.B)
+		default:
+			list = append(list, b.A)
+		}
 	}
 	return list
 }

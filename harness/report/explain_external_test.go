@@ -7,10 +7,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
+	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/fib"
 	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/report"
+	"github.com/bagrig/bagrig/harness/state"
+	"github.com/bagrig/bagrig/speakers"
+	"github.com/bagrig/bagrig/topologies"
 )
 
 // scene plays testdata/explain.yaml to an event and shows the scene.
@@ -65,10 +71,13 @@ var decisions = []decision{
 	{"bag-behind-warm", "r2-bag1", "10.1.0.0/16", 6, []string{"65535:0", "  0  IGP", "communities 65000:1 65535:0", "scope: learned from the same tier"}},
 	{"spine-beside-warm", "r1-f1-s1", "10.2.0.0/16", 6, []string{"warm\n", "candidates: 4, used 3"}},
 	{"bag-drained", "r1-bag1", "10.1.0.0/16", 7, []string{"the device is drained and forwards no more", "told      nothing: drained", "jericho3: no entry"}},
+	{"spine-divided", "r1-f1-s1", "10.1.0.0/24", 9, []string{"settings: divide equal", "128 (102.4T) / 4 (divide equal) = 32 (25.6T)"}},
+	{"spine-closed", "r2-f1-s2", "10.1.0.0/24", 10, []string{"value     none: no route", "no route -> no route", "told      nothing: no route", "down, ended by r2-f1-s2 (import.max-prefixes)"}},
+	{"edge-held", "r1-f1-e3", "10.2.0.0/16", 11, []string{"bottleneck-sum: 20 = 20 (16T)", "up, held from r1-bag3"}},
 }
 
 func TestADecisionIsExplainedOnOneScreen(t *testing.T) {
-	for event := range 8 {
+	for event := range 12 {
 		var asked []decision
 		for _, d := range decisions {
 			if d.event == event {
@@ -107,11 +116,108 @@ func (d *decision) check(t *testing.T, doc *report.Explanation) {
 			t.Errorf("got %d columns in %q, want at most %d", n, line, screenColumns)
 		}
 	}
+	// A golden holds the settings that are not the defaults, so that a new knob
+	// changes none.
+	for _, k := range topologies.Knobs() {
+		value, ok := doc.Settings[k.Name]
+		if !ok {
+			t.Errorf("knob %q: not among the settings", k.Name)
+		}
+		if value == k.Default {
+			delete(doc.Settings, k.Name)
+		}
+	}
 	data, err := doc.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "explain/"+d.name+".json", data)
+}
+
+// rare is an explanation with what the goldens do not have.
+func rare(t *testing.T) *harness.Explanation {
+	t.Helper()
+	mini, err := topologies.Preset("prometheus-mini")
+	if err != nil {
+		t.Fatal(err)
+	}
+	net := &state.Network{Topology: mini, Index: mini.Index()}
+	snapshot := &state.Snapshot{Bundles: make([]state.Bundle, len(mini.Bundles)), Devices: make([]state.Device, len(mini.Devices))}
+	const member = 800e9
+	value := func(members uint64) damping.Value {
+		return damping.Value{Reach: damping.Valued, Bits: members * member}
+	}
+	x := speakers.Explanation{
+		Settings: topologies.DefaultSettings(), Drain: topologies.Drained, ForwardsTo: 3 * time.Second, Best: 0, Equal: "a reason",
+		Candidates: []speakers.Judged{{Candidate: speakers.Candidate{Bundle: 0, Route: speakers.Route{LocalPref: 100, Origin: 2}}, Neighbor: 1, Verdict: "used"}},
+		Valuation:  speakers.Valuation{Mode: "aggregate-received", Divisor: 1, Sum: value(9), Value: value(9)},
+		Told: speakers.Stages{Next: 5 * time.Second, Stages: []speakers.Stage{
+			{Name: "one", Memoryless: true, In: value(9), Out: damping.Value{Reach: damping.Unvalued}},
+			{Name: "two | three", In: damping.Value{Reach: damping.Unvalued}, Out: damping.Value{}},
+		}},
+		Tells: speakers.Telling{Told: speakers.Told{Present: true, Valued: true, Value: 1e12}, Wire: [][8]byte{{0, 4, 0, 1}, {0x40, 4, 0, 1}}, WirePath: []uint32{7}},
+	}
+	for n := range int32(9) {
+		x.Valuation.Terms = append(x.Valuation.Terms, speakers.Term{Neighbor: n, Bits: member})
+		x.Set = append(x.Set, speakers.SetMember{Bundle: n, Neighbor: 1, Capacity: member, Parallel: 9, Min: member, Share: 1})
+	}
+	entry := fib.Entry{Group: 4, Error: 0.25, Dropped: []int32{8}}
+	for id := range int32(9) {
+		entry.Members = append(entry.Members, fib.Weighted{ID: id, Weight: 2})
+	}
+	scene := &harness.Scene{Scenario: "rare\x1b", Network: net, Snapshot: snapshot, Epoch: time.Second}
+	return &harness.Explanation{Scene: scene, Device: 0, Prefix: 0, Core: x, Entry: entry}
+}
+
+func TestWhatIsRareIsSaidInWords(t *testing.T) {
+	x := rare(t)
+	text := report.NewExplanation(x).Text()
+	for _, want := range []string{
+		"rare\uFFFD on prometheus-mini, at the baseline", "the device is drained and forwards until 2s", "INCOMPLETE  no valid value", "empty  ",
+		"equal shares: a reason", "over " + x.Scene.Network.Topology.Bundles[3].Name, "none: makes the set equal", "equal",
+		"aggregate-received of 9 = 9 (7.2T)", "one: 9 (7.2T) -> a route without value\n", "two | three: a route without value -> no route, with all that it remembers",
+		"looks again at 4s", "00 04 00 01 00 00 00 00 (transitive)", "40 04 00 01 00 00 00 00 (non-transitive)", "weights 9 x 2, error 25 %, dropped " + x.Scene.Network.Topology.Bundles[8].Name,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("got\n%s\nwant %q in it", text, want)
+		}
+	}
+	for missing, want := range map[string]string{topologies.MissingSkip: "none: no share", topologies.MissingDefault: "none: counts as its bundle"} {
+		x.Core.Settings.WeightMissing = missing
+		if text := report.NewExplanation(x).Text(); !strings.Contains(text, want) || !strings.Contains(text, "settings: weights.missing "+missing) {
+			t.Errorf("got\n%s\nwant %q and the setting in it", text, want)
+		}
+	}
+}
+
+func TestAggregatesAndRestartsAreSaidInWords(t *testing.T) {
+	x := rare(t)
+	x.Core.Local, x.Core.Restarting, x.Core.Tells.Atomic, x.Entry = true, true, true, fib.Entry{}
+	x.Core.Candidates[0].Stale = true
+	x.Core.Bundles = []speakers.BundleView{{Neighbor: 1, NeighborRole: topologies.Edge, Next: speakers.Never, StaleTo: 8 * time.Second, Why: "session down"}}
+	x.Core.Valuation.Mode, x.Core.Valuation.Terms = speakers.ModeAggregate, nil
+	bySupporting := topologies.Aggregate{By: topologies.BySupporting, Announce: 3, Withdraw: 2, Suppress: true}
+	byCapacity := topologies.Aggregate{By: topologies.ByCapacity, Announce: 8e12, Withdraw: 4e12, Suppress: true}
+	for _, c := range []struct {
+		view speakers.AggregateView
+		want string
+	}{
+		{speakers.AggregateView{Aggregate: bySupporting, Specifics: 4, Supporting: 2, Announced: true},
+			"aggregate, min-supporting: 2 of 4 more-specifics, announced from 3 on, withdrawn below 2: announced, the more-specifics go only down\n"},
+		{speakers.AggregateView{Aggregate: byCapacity, Specifics: 4, Supporting: 2, Capacity: 4.8e12},
+			"aggregate, min-capacity: 6 (4.8T) behind 2 of 4 more-specifics, announced from 10 (8T) on, withdrawn below 5 (4T): not announced\n"},
+	} {
+		x.Core.Aggregate = &c.view
+		text := report.NewExplanation(x).Text()
+		for _, want := range []string{
+			c.want, "the device restarts", "used, stale", "announces the aggregate and uses its own route", "ATOMIC_AGGREGATE", "down, stale until 7s",
+			"capacity of the distinct bundles behind the more-specifics = 9 (7.2T)", "no entry, a discard route",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("got\n%s\nwant %q in it", text, want)
+			}
+		}
+	}
 }
 
 func TestTablesShowWhatIsAskedFor(t *testing.T) {
@@ -186,7 +292,8 @@ func TestEveryFieldOfExplainAndShowIsDocumentedAndEveryDocumentedFieldExists(t *
 		keys(doc, written)
 	}
 	// What only appears in a state that no golden holds.
-	for _, name := range []string{"equal_shares_because", "none_because", "forwards_until_s"} {
+	for _, name := range []string{"equal_shares_because", "forwards_until_s", "restarting", "stale", "stale_until_s", "atomic_aggregate",
+		"aggregate", "by", "announce_at", "withdraw_below", "suppress", "more_specifics", "supporting", "supporting_bps", "announced"} {
 		written[name] = true
 	}
 	heads, all := fieldsOf(string(read(t, "..", "..", "docs", "explain.md")))

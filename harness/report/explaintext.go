@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bagrig/bagrig/speakers"
 	"github.com/bagrig/bagrig/topologies"
 	"github.com/bagrig/bagrig/topologies/yamltree"
 )
@@ -39,6 +40,9 @@ func (e *Explanation) heading() string {
 	}
 	text += "from " + some(p.Origins) + ")\n" + e.SceneHead.text()
 	text += fmt.Sprintf("values in members of %s, bits/s in brackets\n", yamltree.FormatCapacity(e.member))
+	if d.Restarting {
+		text += "the device restarts: it has not decided yet, and hardware forwards as before\n"
+	}
 	switch {
 	case d.ForwardsUntil != nil:
 		text += fmt.Sprintf("the device is %s and forwards until %s\n", d.Drain, virtualTime(*d.ForwardsUntil))
@@ -50,7 +54,28 @@ func (e *Explanation) heading() string {
 	if knobs := e.knobText(); knobs != "" {
 		text += "settings: " + knobs + "\n"
 	}
+	if e.Aggregate != nil {
+		text += e.aggregateText()
+	}
 	return text
+}
+
+// aggregateText is an aggregate's condition and its measure.
+func (e *Explanation) aggregateText() string {
+	a := e.Aggregate
+	measure := fmt.Sprintf("%d of %d more-specifics, announced from %d on, withdrawn below %d", a.Supporting, a.Specifics, a.Announce, a.Withdraw)
+	if a.By == topologies.ByCapacity {
+		measure = fmt.Sprintf("%s behind %d of %d more-specifics, announced from %s on, withdrawn below %s",
+			e.amount(a.Capacity), a.Supporting, a.Specifics, e.amount(a.Announce), e.amount(a.Withdraw))
+	}
+	result := "not announced"
+	if a.Announced {
+		result = "announced"
+	}
+	if a.Announced && a.Suppress {
+		result += ", the more-specifics go only down"
+	}
+	return fmt.Sprintf("aggregate, %s: %s: %s\n", a.By, measure, result)
 }
 
 // text says which moment it is.
@@ -71,9 +96,9 @@ func first(texts ...string) string {
 	return ""
 }
 
-// some is a list of at most four names.
+// some is a list of at most three names.
 func some(names []string) string {
-	const most = 4
+	const most = 3
 	if len(names) <= most {
 		return strings.Join(names, ", ")
 	}
@@ -148,13 +173,19 @@ func (e *Explanation) candidateText() string {
 		if c.Verdict == "used" {
 			used++
 		}
+		verdict := c.Verdict
+		if c.Stale {
+			verdict += ", stale"
+		}
 		rows = append(rows, []string{
 			"  " + c.Neighbor + mark, path(c.ASPath), strconv.FormatUint(uint64(c.LocalPref), 10), c.Origin, e.maybe(c.Received, "no valid value"),
-			dash(strings.Join(c.Tags, " ")), c.Verdict,
+			dash(strings.Join(c.Tags, " ")), verdict,
 		})
 	}
 	text := fmt.Sprintf("candidates: %d, used %d", len(e.Candidates), used)
 	switch {
+	case e.Prefix.Local && e.Aggregate != nil:
+		text += "; the device announces the aggregate and uses its own route"
 	case e.Prefix.Local:
 		text += "; the device originates the prefix and uses its own route"
 	case e.Prefix.Originates:
@@ -230,7 +261,7 @@ func (e *Explanation) valueText() string {
 		if !s.Memoryless {
 			kind = ", with all that it remembers"
 		}
-		line("", fmt.Sprintf("%s: %s -> %s%s", s.Stage, e.maybe(s.In, "route "+s.InReach), e.maybe(s.Out, "route "+s.OutReach), kind))
+		line("", fmt.Sprintf("%s: %s -> %s%s", s.Stage, e.maybe(s.In, routeWords(s.InReach)), e.maybe(s.Out, routeWords(s.OutReach)), kind))
 	}
 	if t := e.Damping.NextS; t != nil {
 		line("", "looks again at "+virtualTime(*t))
@@ -239,11 +270,21 @@ func (e *Explanation) valueText() string {
 	return b.String()
 }
 
+// routeWords is a value that is none.
+func routeWords(reach string) string {
+	if reach == "none" {
+		return "no route"
+	}
+	return "a route " + reach
+}
+
 // sum is the mode with what it sums up.
 func (e *Explanation) sum() string {
 	switch v := e.Value; {
-	case v.Mode == "origin":
+	case v.Mode == speakers.ModeOrigin:
 		return "constant of an origin"
+	case v.Mode == speakers.ModeAggregate:
+		return "capacity of the distinct bundles behind the more-specifics"
 	case len(v.Terms) == 0:
 		return "advertise " + v.Mode
 	case len(v.Terms) > shownTerms:
@@ -276,6 +317,9 @@ func (e *Explanation) toldText(line func(name, text string)) {
 		line("", fmt.Sprintf("link bandwidth %s (%s)", c, kind))
 	}
 	text := "AS_PATH " + path(t.ASPath)
+	if t.Atomic {
+		text += ", ATOMIC_AGGREGATE"
+	}
 	if len(t.Tags) > 0 {
 		text += ", communities " + strings.Join(t.Tags, " ")
 	}
@@ -299,9 +343,9 @@ func (e *Explanation) sessionText() string {
 		if s.Told {
 			heard = "told"
 		}
-		session := "down"
-		if s.Established {
-			session = "up"
+		session := sessionState(s.Established, s.EndedBy, s.HeldFrom)
+		if s.StaleUntil != nil {
+			session += ", stale until " + virtualTime(*s.StaleUntil)
 		}
 		passed := e.amount(s.Passed)
 		if s.Trial {
@@ -319,11 +363,29 @@ func (e *Explanation) sessionText() string {
 	}, rows)
 }
 
+// sessionState is a session in a few words.
+func sessionState(established bool, endedBy string, heldFrom []string) string {
+	text := "down"
+	if established {
+		text = "up"
+	}
+	if endedBy != "" {
+		text += ", ended by " + endedBy + " (import.max-prefixes)"
+	}
+	if len(heldFrom) > 0 {
+		text += ", held from " + strings.Join(heldFrom, " and ")
+	}
+	return text
+}
+
 func (e *Explanation) hardwareText() string {
 	h := e.Hardware
 	if !h.Programmed {
 		why := ""
-		if e.Prefix.Local {
+		switch {
+		case e.Prefix.Local && e.Aggregate != nil:
+			why = ", a discard route for what has no more-specific"
+		case e.Prefix.Local:
 			why = ", the prefix is the device's own"
 		}
 		return fmt.Sprintf("hardware  %s: no entry%s\n", h.Profile, why)

@@ -1,6 +1,6 @@
 // Package report writes what a run found: the folder with run.json,
-// events.ndjson, junit.xml, summary.txt and scenario.yaml, and the summary that
-// a person reads. It runs nothing and judges nothing; docs/run-folder.md
+// events.ndjson, junit.xml, summary.txt, fib.json, fib.txt and scenario.yaml,
+// and the summary that a person reads. It runs nothing and judges nothing; docs/run-folder.md
 // describes the files.
 //
 //	folder, err := report.CreateIn("runs", report.About{Scenario: sc, Started: time.Now()})
@@ -27,6 +27,8 @@ const (
 	RunFile      = "run.json"
 	JUnitFile    = "junit.xml"
 	SummaryFile  = "summary.txt"
+	FIBFile      = "fib.json"
+	FIBTextFile  = "fib.txt"
 	CrashFile    = "crash.txt"
 )
 
@@ -101,7 +103,7 @@ func (f *Folder) Record(r state.Record) {
 	f.err = err
 }
 
-// Finish writes run.json, junit.xml and summary.txt and closes the folder. It
+// Finish writes run.json, junit.xml, summary.txt, fib.json and fib.txt and closes the folder. It
 // writes as much as it can, and returns every error of writing since Create.
 func (f *Folder) Finish(res *state.Result) error {
 	doc := f.Document(res)
@@ -109,6 +111,10 @@ func (f *Folder) Finish(res *state.Result) error {
 	errs := []error{f.err, f.events.Close(), err}
 	if err == nil {
 		errs = append(errs, writeFile(f.path(JUnitFile), junit))
+	}
+	if doc.FIB != nil {
+		data, text, err := doc.fibFiles(res)
+		errs = append(errs, err, writeFile(f.path(FIBFile), data), writeFile(f.path(FIBTextFile), text))
 	}
 	errs = append(errs, writeFile(f.path(SummaryFile), []byte(doc.Summary())), f.writeRun(doc), f.crash.release())
 	if err := errors.Join(errs...); err != nil {

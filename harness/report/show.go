@@ -68,16 +68,18 @@ type ToldRow struct {
 
 // SessionRow is a bundle and its session.
 type SessionRow struct {
-	Bundle      string `json:"bundle"`
-	A           string `json:"a"`
-	B           string `json:"b"`
-	Class       string `json:"class"`
-	Members     int    `json:"members"`
-	FullMembers int    `json:"full_members"`
-	Speed       uint64 `json:"member_bps"`
-	Passed      uint64 `json:"passed_bps"`
-	Trial       bool   `json:"on_trial"`
-	Established bool   `json:"established"`
+	Bundle      string   `json:"bundle"`
+	A           string   `json:"a"`
+	B           string   `json:"b"`
+	Class       string   `json:"class"`
+	Members     int      `json:"members"`
+	FullMembers int      `json:"full_members"`
+	Speed       uint64   `json:"member_bps"`
+	Passed      uint64   `json:"passed_bps"`
+	Trial       bool     `json:"on_trial"`
+	Established bool     `json:"established"`
+	EndedBy     string   `json:"ended_by,omitempty"` // device whose import.max-prefixes ended the session
+	HeldFrom    []string `json:"held_from"`          // devices whose UPDATEs wait
 }
 
 // NewTable makes a table of a scene by its name.
@@ -181,6 +183,7 @@ func (n naming) sessionRows(want Filter) []SessionRow {
 		rows = append(rows, SessionRow{
 			Bundle: full.Name, A: full.A, B: full.B, Class: n.t.Devices[ends[0]].Role.String() + "-" + n.t.Devices[ends[1]].Role.String(),
 			Members: now.Members, FullMembers: full.Members, Speed: full.Speed, Passed: now.Capacity, Trial: now.Trial, Established: now.Up,
+			EndedBy: now.CeasedBy, HeldFrom: n.heldFrom(int32(b)),
 		})
 	}
 	return rows
@@ -269,14 +272,13 @@ func (t *Table) toldText() (rows [][]string) {
 
 func (t *Table) sessionText() (rows [][]string) {
 	for _, r := range t.Sessions {
-		session, passed := "down", amount(r.Passed, t.member)
-		if r.Established {
-			session = "up"
-		}
+		passed := amount(r.Passed, t.member)
 		if r.Trial {
 			passed += ", on trial"
 		}
-		rows = append(rows, []string{r.Bundle, r.Class, fmt.Sprintf("%d/%d", r.Members, r.FullMembers), passed, session})
+		rows = append(rows, []string{
+			r.Bundle, r.Class, fmt.Sprintf("%d/%d", r.Members, r.FullMembers), passed, sessionState(r.Established, r.EndedBy, r.HeldFrom),
+		})
 	}
 	return rows
 }

@@ -14,14 +14,22 @@ import (
 // shownViolations is how many violations of one property the summary shows.
 const shownViolations = 5
 
-// Summary is the run for a person: the text of the terminal and of summary.txt.
-func (d *Document) Summary() string {
+// Summary is the run for a person: the text of summary.txt, and of the terminal
+// where it is wide enough.
+func (d *Document) Summary() string { return d.SummaryIn(0) }
+
+// SummaryIn is Summary with tables of at most so many characters a line; 0 = any
+// number. What has no room is left out or cut, and a line names the columns.
+func (d *Document) SummaryIn(width int) string {
 	parts := []string{d.Topology + "\n" + d.bringUp()}
 	if len(d.Events) > 0 {
-		parts = append(parts, d.eventTable())
+		parts = append(parts, d.eventTable(width))
+	}
+	if d.FIB != nil {
+		parts = append(parts, d.FIB.summary(width))
 	}
 	if len(d.Properties) > 0 {
-		parts = append(parts, d.propertyTable())
+		parts = append(parts, d.propertyTable(width)+d.notes())
 	}
 	for _, p := range d.Properties {
 		if p.Violated > 0 {
@@ -49,10 +57,10 @@ func (d *Document) bringUp() string {
 		realTime(b.EstablishedMS), realTime(b.QuietMS), decimals(b.AnnouncedPerEntry, 3), whole(b.Entries), whole(b.Stale))
 }
 
-func (d *Document) eventTable() string {
+func (d *Document) eventTable(width int) string {
 	columns := []column{
-		{head: "#", right: true}, {head: "event", limit: 48}, {head: "effect"}, {head: "quiet", right: true}, {head: "last told", right: true},
-		{head: "UPDATEs", right: true}, {head: "NLRI", right: true}, {head: "radius", right: true}, {head: "touched/hop"},
+		{head: "#", right: true}, {head: "event", limit: 48}, {head: "effect"}, {head: "quiet", right: true}, {head: "last told", right: true, drop: 1},
+		{head: "UPDATEs", right: true, drop: 3}, {head: "NLRI", right: true}, {head: "radius", right: true, drop: 4}, {head: "touched/hop", drop: 2},
 	}
 	var rows [][]string
 	for _, e := range d.Events {
@@ -65,7 +73,7 @@ func (d *Document) eventTable() string {
 			whole(e.Counters.Updates), whole(e.Counters.NLRI), e.radius(), e.speakers(),
 		})
 	}
-	return table(columns, rows)
+	return narrowTable(columns, rows, width)
 }
 
 // shortEvent is an event in few words: `flap a--b to 24, 20 x 10s`.
@@ -99,8 +107,11 @@ func (e Event) speakers() string {
 	return strings.Join(hops, " ")
 }
 
-func (d *Document) propertyTable() string {
-	columns := []column{{head: "property"}, {head: "result"}, {head: "exercised", right: true}, {head: "worst", right: true}, {head: "limit", right: true}, {head: "unit"}}
+func (d *Document) propertyTable(width int) string {
+	columns := []column{
+		{head: "property", limit: 48}, {head: "result"}, {head: "exercised", right: true, drop: 1},
+		{head: "worst", right: true}, {head: "limit", right: true}, {head: "unit"},
+	}
 	var rows [][]string
 	for _, p := range d.Properties {
 		worst, result := number(p.Worst), string(p.Status)
@@ -112,10 +123,21 @@ func (d *Document) propertyTable() string {
 		}
 		rows = append(rows, []string{p.Name, result, whole(p.Exercised), worst, number(p.Limit), p.Unit})
 	}
-	return table(columns, rows)
+	return narrowTable(columns, rows, width)
 }
 
 // violations are at most so many lines, and one that counts the others.
+// notes has a line for each property that has more to say.
+func (d *Document) notes() string {
+	var b strings.Builder
+	for _, p := range d.Properties {
+		if p.Note != "" {
+			fmt.Fprintf(&b, "%s: %s\n", p.Name, p.Note)
+		}
+	}
+	return b.String()
+}
+
 func violations(p Property, most int) string {
 	var b strings.Builder
 	shown := p.Violations[:min(most, len(p.Violations))]

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/bagrig/bagrig/damping"
-	"github.com/bagrig/bagrig/fib"
 	"github.com/bagrig/bagrig/topologies"
 )
 
@@ -26,7 +25,7 @@ type Network struct {
 	Topology *topologies.Topology
 	Index    *topologies.Index
 	Damping  damping.Pipeline
-	Reduce   fib.Algorithm
+	Hardware []Hardware // by device
 }
 
 // Moment is what a check sees: the network at quiet.
@@ -81,8 +80,10 @@ type Outcome struct {
 	Worst      float64 // the worst value seen
 	Limit      float64 // what Worst may be at most
 	Unit       string  // of Worst and Limit
+	Note       string  // what else the check has to say; may be empty
 	Violations []Violation
-	Violated   int // all violations, also those that were not kept
+	Violated   int  // all violations, also those that were not kept
+	Expected   bool // the scenario says that the rule is violated
 }
 
 // Held tells whether the rule was tested and never violated.
@@ -93,6 +94,13 @@ type Check interface {
 	Name() string
 	Look(m *Moment)
 	Outcome() Outcome
+}
+
+// RoundCheck is a rule that also looks between the rounds of a window, where
+// only Moment.Snapshot, the network and the events so far are known.
+type RoundCheck interface {
+	Check
+	LookRound(m *Moment, events []Event)
 }
 
 // Effect says what an event did, from the graph alone.
@@ -113,7 +121,7 @@ type Row struct {
 	Start    time.Duration // virtual
 	Settled  time.Duration // virtual, after Start
 	Last     time.Duration // virtual, after Start: the last change of a damped told value
-	Quiet    time.Duration // real: from the first change to the first quiet
+	Quiet    time.Duration // real: the longest from a change, or a timer, of the event to quiet
 	Told     int           // (device, prefix) whose told value changed at some time in the event
 	Sets     int           // (device, prefix) whose multipath set or weights changed
 	Counters Counters
@@ -161,6 +169,8 @@ type Result struct {
 	Error       string        // why the run could not be finished
 	Elapsed     time.Duration // real
 	Virtual     time.Duration
+	FIB         []FIBUse    // by device; nil where no baseline was reached
+	Policies    []PolicyUse // in the order of fib.Overflows; nil unless the run compares them
 }
 
 // Observer hears of a run as it happens.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bagrig/bagrig/fib"
 	"github.com/bagrig/bagrig/topologies"
 )
 
@@ -14,7 +15,7 @@ type Change struct {
 	Bundle      int32                 // SetMembers, Reset, Hold, Release
 	Members     int                   // SetMembers; 0 takes the bundle and its session down
 	FromB       bool                  // Hold, Release: the direction
-	Device      int32                 // SetKnob, SetDrain
+	Device      int32                 // SetKnob, SetDrain, Stop, StartAgain
 	Knob, Value string                // SetKnob
 	Drain       topologies.DrainState // SetDrain
 }
@@ -30,6 +31,8 @@ const (
 	Reset                        // a bundle's session falls and comes back at once
 	Hold                         // a direction of a session carries no UPDATE
 	Release                      // and carries them again, those that waited first
+	Stop                         // a device's speaker stops and says that it restarts; its hardware forwards on
+	StartAgain                   // and starts again, knowing nothing
 )
 
 // Engine runs the speakers of one topology. Its methods are called from one
@@ -45,6 +48,9 @@ type Engine interface {
 	Apply(ctx context.Context, changes []Change) error
 	// Quiet runs rounds until nothing is in flight and no speaker is left to step.
 	Quiet(ctx context.Context) error
+	// OnRound lets f be called after every round, when what the round told has
+	// been taken and nobody has decided on it yet; nil ends that.
+	OnRound(f func())
 	// Next is the earliest pending timer of any speaker, or damping.Never.
 	Next() time.Duration
 	// Advance moves virtual time forward; timers due are heard in the next round.
@@ -53,6 +59,12 @@ type Engine interface {
 	Now() time.Duration
 	// Rounds counts the rounds so far.
 	Rounds() int
+	// Mark names the event that the changes to hardware tables from now on
+	// belong to.
+	Mark(event string)
+	// Report is a device's hardware table with all its prefixes. Call it when
+	// quiet; the caller must not write to the members.
+	Report(device int) fib.Report
 	// Snapshot copies the state of everything. Call it when quiet.
 	Snapshot() *Snapshot
 	// Counters sums what all wires carried so far.
@@ -66,7 +78,7 @@ type Engine interface {
 	Close() error
 }
 
-var changeNames = [...]string{SetMembers: "members", SetKnob: "set", SetDrain: "drain", Reset: "reset", Hold: "hold", Release: "release"}
+var changeNames = [...]string{SetMembers: "members", SetKnob: "set", SetDrain: "drain", Reset: "reset", Hold: "hold", Release: "release", Stop: "stop", StartAgain: "start again"}
 
 func (k ChangeKind) String() string {
 	if int(k) < len(changeNames) {

@@ -29,6 +29,7 @@ type Event struct {
 	Value   string        // set
 	State   string        // drain: warm, drained or live
 	From    string        // hold, release: the device whose UPDATEs wait
+	Takes   time.Duration // restart: until the speaker is back
 	At      time.Duration // virtual time since the network was settled for the first time; 0 = when the event before is settled
 	Silent  bool          // the scenario knows that the event changes nothing
 }
@@ -56,6 +57,7 @@ var kinds = []Kind{
 	{"set", "a speaker setting changes", []string{"device", "role", "all"}, []string{"knob", "value"}},
 	{"drain", "devices are taken out of service, or back", []string{"device", "role", "plane"}, []string{"state"}},
 	{"reset", "a session falls and comes back at once, its bundle untouched", []string{"bundle"}, nil},
+	{"restart", "a speaker restarts, its forwarding kept; it is back after the given time", []string{"device"}, []string{"takes"}},
 	{"hold", "UPDATEs of one end of a session wait", []string{"bundle"}, []string{"from"}},
 	{"release", "UPDATEs that wait go on", []string{"bundle"}, []string{"from"}},
 }
@@ -162,6 +164,8 @@ func (e *Event) set(name, value string) error {
 		e.Value = value
 	case "from":
 		e.From = value
+	case "takes":
+		return duration(time.Nanosecond, time.Hour, &e.Takes)
 	case "state":
 		if _, ok := topologies.ParseDrainState(value); !ok {
 			return bad("want live, warm or drained")
@@ -204,13 +208,14 @@ func (e Event) Fields() map[string]string {
 	put("value", e.Value, e.Knob != "")
 	put("state", e.State, e.State != "")
 	put("from", e.From, e.From != "")
+	put("takes", e.Takes.String(), e.Takes != 0)
 	put("at", e.At.String(), e.At != NotTimed)
 	put("silent", "true", e.Silent)
 	return f
 }
 
 // fieldOrder is the order in which fields are printed.
-var fieldOrder = []string{"bundle", "device", "role", "plane", "region", "all", "members", "count", "period", "knob", "value", "state", "from", "at", "silent"}
+var fieldOrder = []string{"bundle", "device", "role", "plane", "region", "all", "members", "count", "period", "knob", "value", "state", "from", "takes", "at", "silent"}
 
 // YAML is the event as an item of a scenario's list, without a line's end:
 // `degrade: {bundle: a--b, members: 24}`.
@@ -254,7 +259,7 @@ func (e Event) Expand(t *topologies.Topology, ix *topologies.Index, members []in
 		return nil, &FieldError{e.Kind, "kind", e.Kind, "no such event"}
 	}
 	switch e.Kind {
-	case "set", "drain":
+	case "set", "drain", "restart":
 		return e.expandDevices(t, ix)
 	}
 	bundles, err := e.targets(ix, len(t.Bundles))
@@ -283,8 +288,8 @@ func (e Event) expandBundle(t *topologies.Topology, b int32, members int) ([]Tim
 		if e.Kind == "degrade" {
 			return now(e.Members), nil
 		}
-		if members == 0 {
-			return nil, &FieldError{e.Kind, "bundle", e.Bundle, "the bundle is down and cannot flap"}
+		if e.Members >= members {
+			return nil, &FieldError{e.Kind, "members", strconv.Itoa(e.Members), fmt.Sprintf("want less than the %d that are up: a flap falls and comes back", members)}
 		}
 		var list []Timed
 		for i := range e.Count {
@@ -333,6 +338,10 @@ func (e Event) expandDevices(t *topologies.Topology, ix *topologies.Index) ([]Ti
 			e.Role != "" && dev.Role.String() != e.Role,
 			e.Plane != 0 && (dev.Plane != e.Plane || dev.Role < topologies.Bag),
 			e.Region != "" && dev.Region != e.Region:
+			continue
+		}
+		if e.Kind == "restart" {
+			list = append(list, Timed{0, Change{Kind: Stop, Device: int32(d)}}, Timed{e.Takes, Change{Kind: StartAgain, Device: int32(d)}})
 			continue
 		}
 		c := Change{Kind: SetKnob, Device: int32(d), Knob: e.Knob, Value: e.Value}

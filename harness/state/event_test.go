@@ -30,6 +30,7 @@ var events = []struct {
 	{"drain plane=2 region=r1 state=warm", "drain: {plane: 2, region: r1, state: warm}", Event{Kind: "drain", Plane: 2, Region: "r1", State: "warm"}},
 	{"drain device=b state=live", "drain: {device: b, state: live}", Event{Kind: "drain", Device: "b", State: "live"}},
 	{"reset bundle=a--b", "reset: {bundle: a--b}", Event{Kind: "reset", Bundle: "a--b"}},
+	{"restart device=b takes=5s", "restart: {device: b, takes: 5s}", Event{Kind: "restart", Device: "b", Takes: 5 * time.Second}},
 	{"hold bundle=a--b from=b", "hold: {bundle: a--b, from: b}", Event{Kind: "hold", Bundle: "a--b", From: "b"}},
 	{"release bundle=a--b from=a", "release: {bundle: a--b, from: a}", Event{Kind: "release", Bundle: "a--b", From: "a"}},
 }
@@ -70,7 +71,7 @@ func TestMistakesInAnEventNameTheFieldAndItsValue(t *testing.T) {
 		fields map[string]string
 		want   string
 	}{
-		{"explode", nil, `event explode: kind "explode": want one of degrade, restore, down, up, flap, set, drain, reset, hold, release`},
+		{"explode", nil, `event explode: kind "explode": want one of degrade, restore, down, up, flap, set, drain, reset, restart, hold, release`},
 		{"degrade", map[string]string{"bundle": "a--b"}, `event degrade: members "": missing`},
 		{"degrade", map[string]string{"bundle": "a--b", "members": "0"}, `event degrade: members "0": want 1 to 4096`},
 		{"degrade", map[string]string{"bundle": "a--b", "members": "-1"}, `members "-1"`},
@@ -122,6 +123,8 @@ func TestEventsBecomeChangesInTime(t *testing.T) {
 		{Event{Kind: "set", Role: "bag", Knob: "divide", Value: "equal"}, []int{4, 8}, []Timed{
 			{0, Change{Kind: SetKnob, Device: 1, Knob: "divide", Value: "equal"}}, {0, Change{Kind: SetKnob, Device: 2, Knob: "divide", Value: "equal"}}}},
 		{Event{Kind: "drain", Plane: 1, Region: "r1", State: "drained"}, []int{4, 8}, []Timed{{0, Change{Kind: SetDrain, Device: 1, Drain: topologies.Drained}}}},
+		{Event{Kind: "restart", Device: "b", Takes: 5 * time.Second}, []int{4, 8}, []Timed{
+			{0, Change{Kind: Stop, Device: 1}}, {5 * time.Second, Change{Kind: StartAgain, Device: 1}}}},
 		{Event{Kind: "reset", Bundle: "b--c"}, []int{4, 8}, []Timed{{0, Change{Kind: Reset, Bundle: 1}}}},
 		{Event{Kind: "hold", Bundle: "b--c", From: "c"}, []int{4, 8}, []Timed{{0, Change{Kind: Hold, Bundle: 1, FromB: true}}}},
 		{Event{Kind: "release", Bundle: "b--c", From: "b"}, []int{4, 8}, []Timed{{0, Change{Kind: Release, Bundle: 1}}}},

@@ -25,6 +25,7 @@ type Told struct {
 	Path    []uint32 // AS_PATH before the teller prepends its own ASN
 	Down    bool     // scope: learned from above or from the same tier, so told only down
 	Warm    bool     // with the graceful-shutdown community
+	Atomic  bool     // with ATOMIC_AGGREGATE
 	Form    string   // which communities carry Value; empty = the non-transitive one
 }
 
@@ -82,9 +83,11 @@ type Snapshot struct {
 
 // Device is the state of one device.
 type Device struct {
-	Drain  topologies.DrainState
-	Routes []Route // by prefix, in topology order
-	FIB    fib.Audit
+	Drain      topologies.DrainState
+	Restarting bool    // its speaker is away, or back and waiting; hardware forwards as before
+	Routes     []Route // by prefix, in topology order
+	FIB        fib.Audit
+	Compared   []fib.Audit // of the same programs under each of fib.Overflows; nil unless the run compares them
 }
 
 // Direction names a directed session: a bundle and the end that sends.

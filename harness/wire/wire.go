@@ -15,10 +15,12 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/bagrig/bagrig/harness/state"
 )
@@ -26,6 +28,9 @@ import (
 // Sink hears what a wire carries. Its methods are called from the wire's
 // goroutines and must not block.
 type Sink interface {
+	// Dialled reports a connection into the speaker that the direction's
+	// messages go to; it was not closed yet.
+	Dialled(dir state.Direction)
 	// Handed reports NLRI that the receiver is about to get.
 	Handed(dir state.Direction, nlri int)
 	// Fence reports a fence that was swallowed. It returns whether the fence
@@ -42,6 +47,9 @@ type Config struct {
 	Bundle int32
 	A, B   netip.Addr // the session's addresses at the bundle's ends
 	Port   int        // where both listen
+	// Budget is how long a speaker may take to accept and to send its OPEN;
+	// 0 = as long as the context lasts.
+	Budget time.Duration
 	Fence  netip.Prefix
 	Index  func(netip.Prefix) (int32, bool) // the number of a prefix in the topology
 	Record *atomic.Bool                     // whether NLRI go to the log; shared by all wires
@@ -82,7 +90,7 @@ func Dial(ctx context.Context, cfg Config) (*Wire, error) {
 	ends := [2]netip.Addr{cfg.A, cfg.B}
 	for i := range ends {
 		var err error
-		if w.ends[i], opens[i], err = dialEnd(ctx, ends[1-i], ends[i], cfg.Port); err != nil {
+		if w.ends[i], opens[i], err = w.dialEnd(ctx, i); err != nil {
 			if i == 1 {
 				w.ends[0].Close()
 			}
@@ -97,27 +105,56 @@ func Dial(ctx context.Context, cfg Config) (*Wire, error) {
 	return w, nil
 }
 
-// dialEnd connects to a speaker and reads its OPEN.
-func dialEnd(ctx context.Context, from, to netip.Addr, port int) (net.Conn, []byte, error) {
-	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
+// ErrNoOpen means that a speaker accepted and did not send its OPEN in time.
+var ErrNoOpen = errors.New("no OPEN")
+
+// dialEnd connects to the speaker at end i and reads its OPEN.
+func (w *Wire) dialEnd(ctx context.Context, i int) (net.Conn, []byte, error) {
+	from, to := w.cfg.B, w.cfg.A
+	if i == 1 {
+		from, to = to, from
+	}
+	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0)), Timeout: w.cfg.Budget}
 	var last error
 	for range redials {
-		conn, err := dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(to, uint16(port)).String())
+		conn, err := dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(to, uint16(w.cfg.Port)).String())
 		if err != nil {
 			return nil, nil, err
 		}
-		stop := context.AfterFunc(ctx, func() { conn.Close() })
-		open, err := readMessage(conn)
-		if stop() && err == nil {
+		w.cfg.Sink.Dialled(w.direction(1 - i))
+		open, err := w.readOpen(ctx, conn)
+		if err == nil {
 			return conn, open, nil
 		}
 		conn.Close()
 		if ctx.Err() != nil {
 			return nil, nil, context.Cause(ctx)
 		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, nil, fmt.Errorf("%w within %v of the connection", ErrNoOpen, w.cfg.Budget)
+		}
 		last = err
 	}
 	return nil, nil, fmt.Errorf("closed %d times before OPEN: %w", redials, last)
+}
+
+// readOpen reads a speaker's first message, for at most the budget.
+func (w *Wire) readOpen(ctx context.Context, conn net.Conn) ([]byte, error) {
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	if w.cfg.Budget > 0 {
+		if err := conn.SetReadDeadline(time.Now().Add(w.cfg.Budget)); err != nil {
+			return nil, err
+		}
+	}
+	open, err := readMessage(conn)
+	if err != nil {
+		return nil, err
+	}
+	if !stop() {
+		return nil, context.Cause(ctx)
+	}
+	return open, conn.SetReadDeadline(time.Time{})
 }
 
 func readMessage(r io.Reader) ([]byte, error) {
@@ -221,6 +258,15 @@ func (w *Wire) Release(fromB bool) error {
 		_, err = w.ends[1-i].Write(waiting[:keep])
 	}
 	return err
+}
+
+// Dumps counts what one end sends from now on as a first dump, until a fence
+// that is waited for.
+func (w *Wire) Dumps(fromB bool) {
+	d := w.dir(fromB)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.dump = true
 }
 
 // Waiting counts the UPDATEs of one end that are held.

@@ -42,6 +42,8 @@ func (l *log) add(format string, args ...any) {
 	l.lines = append(l.lines, fmt.Sprintf(format, args...))
 }
 
+func (l *log) Dialled(d state.Direction) { l.add("%v dialled", d) }
+
 func (l *log) Handed(d state.Direction, n int) {
 	if n > 0 {
 		l.add("%v handed %d", d, n)
@@ -79,6 +81,11 @@ func listen(t *testing.T) *ends {
 	return e
 }
 
+// wire is one that has dialled neither end.
+func (e *ends) wire() *Wire {
+	return &Wire{cfg: Config{Bundle: 5, A: e.addrs[0], B: e.addrs[1], Port: e.port, Sink: &log{}}}
+}
+
 // start dials a wire whose ends say OPEN at once, and returns their connections.
 func start(t *testing.T) (w *Wire, a, b net.Conn, sink *log) {
 	t.Helper()
@@ -103,6 +110,7 @@ func start(t *testing.T) (w *Wire, a, b net.Conn, sink *log) {
 		t.Fatal(err)
 	}
 	a, b = <-conns[0], <-conns[1]
+	sink.lines = nil // the dials
 	for _, c := range []net.Conn{a, b} {
 		if got := readOne(t, c); !bytes.Equal(got, open(t)) {
 			t.Fatalf("first message: got % x, want the other end's OPEN", got)
@@ -280,13 +288,17 @@ func TestAnEndThatIsNotReadyIsDialledAgain(t *testing.T) {
 			_, _ = c.Write(open(t))
 		}
 	}()
-	conn, first, err := dialEnd(context.Background(), e.addrs[1], e.addrs[0], e.port)
+	w := e.wire()
+	conn, first, err := w.dialEnd(context.Background(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	conn.Close()
 	if !bytes.Equal(first, open(t)) || tries != 4 {
 		t.Errorf("got % x after %d tries, want OPEN after 4", first, tries)
+	}
+	if got, want := w.cfg.Sink.(*log).lines, slices.Repeat([]string{"5/true dialled"}, 4); !slices.Equal(got, want) {
+		t.Errorf("sink: got %q, want %q", got, want)
 	}
 }
 
@@ -301,9 +313,46 @@ func TestAnEndThatIsNeverReadyIsGivenUp(t *testing.T) {
 			c.Close()
 		}
 	}()
-	_, _, err := dialEnd(context.Background(), e.addrs[1], e.addrs[0], e.port)
+	_, _, err := e.wire().dialEnd(context.Background(), 0)
 	if err == nil || !strings.Contains(err.Error(), "before OPEN") {
 		t.Errorf("got %v, want an error that says so", err)
+	}
+}
+
+// A kernel accepts for a program that does not, so a listener is enough.
+func TestAnEndThatNeverSaysOPENIsGivenUpAfterTheBudget(t *testing.T) {
+	e := listen(t)
+	cfg := e.wire().cfg
+	cfg.Budget = 20 * time.Millisecond
+	_, err := Dial(context.Background(), cfg)
+	if !errors.Is(err, ErrNoOpen) || !strings.Contains(err.Error(), "within 20ms") || !strings.Contains(err.Error(), e.addrs[0].String()) {
+		t.Errorf("got %v, want %v with the budget and the address", err, ErrNoOpen)
+	}
+}
+
+// deadlines is a connection that remembers its read deadlines.
+type deadlines struct {
+	net.Conn
+	set []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error {
+	d.set = append(d.set, t)
+	return nil
+}
+
+func TestTheBudgetEndsWithTheOPEN(t *testing.T) {
+	a, b := net.Pipe()
+	defer a.Close()
+	defer b.Close()
+	go func() { _, _ = b.Write(open(t)) }()
+	conn := &deadlines{Conn: a}
+	w := &Wire{cfg: Config{Budget: time.Hour}}
+	if got, err := w.readOpen(context.Background(), conn); err != nil || !bytes.Equal(got, open(t)) {
+		t.Fatalf("got % x and %v, want OPEN", got, err)
+	}
+	if n := len(conn.set); n != 2 || conn.set[0].IsZero() || !conn.set[1].IsZero() {
+		t.Errorf("deadlines: got %v, want one and then none", conn.set)
 	}
 }
 
@@ -318,7 +367,7 @@ func TestCancelEndsADialThatWaitsForOPEN(t *testing.T) {
 			c.Close()
 		}
 	}()
-	if _, _, err := dialEnd(ctx, e.addrs[1], e.addrs[0], e.port); !errors.Is(err, context.Canceled) {
+	if _, _, err := e.wire().dialEnd(ctx, 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }

@@ -82,6 +82,7 @@ type Speaker struct {
 	effects []speakers.Effect
 	told    []speakers.Told // by prefix
 	ceased  []int32
+	allTold bool
 }
 
 // Start starts the server, its policies and its watcher. It has no peers yet.
@@ -252,6 +253,8 @@ func (s *Speaker) Step(ctx context.Context, now time.Duration, in Frozen, progra
 			err = s.untell(ctx, e.Prefix)
 		case speakers.Cease:
 			s.ceased = append(s.ceased, e.Bundle)
+		case speakers.AllTold:
+			s.allTold, told = true, true
 		}
 		if err != nil {
 			return told, fmt.Errorf("speaker %q: prefix %v: %w", s.opts.Name, s.opts.Prefixes.list[e.Prefix], err)
@@ -266,6 +269,26 @@ func (s *Speaker) TakeCeased() []int32 {
 	list := s.ceased
 	s.ceased = nil
 	return list
+}
+
+// TakeAllTold tells whether the core, started again, has told all that it has
+// since the last call.
+func (s *Speaker) TakeAllTold() bool {
+	told := s.allTold
+	s.allTold = false
+	return told
+}
+
+// Restart starts the speaker again with a core that knows nothing. Its sessions
+// must be down, so that nobody hears that its routes go.
+func (s *Speaker) Restart(ctx context.Context, core *speakers.Core) error {
+	s.Freeze()
+	s.opts.Core = core
+	clear(s.told)
+	if err := s.manage(func() error { return s.server.DeletePath(ctx, &api.DeletePathRequest{Family: ipv4}) }); err != nil {
+		return fmt.Errorf("speaker %q: restart: %w", s.opts.Name, err)
+	}
+	return nil
 }
 
 // AddPeer makes the session's neighbour known. It is passive: the wire dials.

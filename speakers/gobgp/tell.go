@@ -175,6 +175,9 @@ var (
 // into 34 Gb/s.
 func attributes(asn uint32, t *speakers.Told, marks []uint32) [][]byte {
 	list := [][]byte{originIGP, asPath(t.Path), nextHopSelf}
+	if t.Atomic {
+		list = append(list, []byte{attrTransitive, byte(bgp.BGP_ATTR_TYPE_ATOMIC_AGGREGATE), 0})
+	}
 	if tags := tags(t, marks); len(tags) > 0 {
 		list = append(list, communities(tags...))
 	}
@@ -214,6 +217,9 @@ func apiAttributes(asn uint32, t *speakers.Told, marks []uint32) ([]*anypb.Any, 
 	}
 	attrs := []proto.Message{
 		&api.OriginAttribute{}, &api.NextHopAttribute{NextHop: "0.0.0.0"}, &api.ExtendedCommunitiesAttribute{Communities: list},
+	}
+	if t.Atomic {
+		attrs = append(attrs, &api.AtomicAggregateAttribute{})
 	}
 	if len(t.Path) > 0 {
 		attrs = append(attrs, &api.AsPathAttribute{Segments: []*api.AsSegment{{Type: api.AsSegment_AS_SEQUENCE, Numbers: t.Path}}})

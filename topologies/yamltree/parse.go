@@ -32,8 +32,10 @@ func Parse(file string, data []byte) (doc *Doc, err error) {
 	if err := d.checkBytes(data); err != nil {
 		return nil, err
 	}
-	// The scanner counts a CRLF after a comment as two lines.
-	tokens, err := d.scan(lineEnds.Replace(string(data)))
+	// Editors on Windows begin a file with a byte order mark; YAML 1.2 S5.2
+	// allows it, the scanner makes it a part of the first key. The scanner
+	// also counts a CRLF after a comment as two lines.
+	tokens, err := d.scan(lineEnds.Replace(strings.TrimPrefix(string(data), byteOrderMark)))
 	if err != nil {
 		return nil, err
 	}
@@ -49,6 +51,8 @@ func (d *Doc) fail(line, column int, want string) error {
 	d.add(&Error{Line: max(line, 1), Column: max(column, 1), Want: want})
 	return d.Err()
 }
+
+const byteOrderMark = "\ufeff"
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 

@@ -242,3 +242,22 @@ func TestParseTakesWhatIsJustWithinTheLimits(t *testing.T) {
 		})
 	}
 }
+
+func TestAByteOrderMarkIsNoPartOfTheFirstKey(t *testing.T) {
+	doc := parse(t, "\ufeffa: 1\n")
+	m := doc.Root().Map("a")
+	if got := m.Need("a").Int(0, 0, 9); got != 1 {
+		t.Errorf("got %d, want 1", got)
+	}
+	m.Get("a").Reject("no")
+	want := `f.yaml:1:4: field "a": value "1": no`
+	if err := doc.Err(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if _, err := Parse("f.yaml", []byte("\ufeff")); err == nil || !strings.Contains(err.Error(), "the file is empty") {
+		t.Errorf("nothing but the mark: got %v, want an error that says so", err)
+	}
+	if m := parse(t, "a: 1\n\ufeffb: 2\n").Root().Map("a", "b"); m.Get("b").Present() {
+		t.Error("a mark in the middle of a file is text: got field b")
+	}
+}

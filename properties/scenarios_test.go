@@ -1,0 +1,40 @@
+package properties
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/bagrig/bagrig/harness"
+	"github.com/bagrig/bagrig/harness/state"
+)
+
+// TestScenariosThatOnceBrokeARuleHold plays testdata/found, each file on a
+// network of its own with all checks on. Each once ended in a false violation,
+// in no-convergence, or in an error.
+func TestScenariosThatOnceBrokeARuleHold(t *testing.T) {
+	files, err := filepath.Glob("testdata/found/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sc, err := harness.ReadScenario(file, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := harness.Run(context.Background(), sc, harness.RunOptions{Checks: All()})
+		if err != nil || res.Verdict != state.Held {
+			t.Errorf("%s: got %v, %v", file, res.Verdict, err)
+			for _, o := range res.Outcomes {
+				for _, v := range o.Violations {
+					t.Logf("%s: at %v, %s: %s", o.Name, v.Time, v.Where, v.Text)
+				}
+			}
+		}
+	}
+}
