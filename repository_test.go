@@ -5,9 +5,11 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -181,6 +183,40 @@ func TestREADMEIsShort(t *testing.T) {
 		t.Errorf("README.md: %d lines, want at most 200", n)
 	}
 }
+
+func TestRelativeLinksLeadSomewhere(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for _, page := range append(pages, "README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range mdLink.FindAllSubmatch(text, -1) {
+			link, err := url.Parse(string(match[1]))
+			if err != nil {
+				t.Errorf("%s: link %q: %v", page, match[1], err)
+				continue
+			}
+			if link.IsAbs() || link.Path == "" { // elsewhere, or in the page
+				continue
+			}
+			links++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), link.Path)); err != nil {
+				t.Errorf("%s: link %q: %v", page, match[1], err)
+			}
+		}
+	}
+	if links == 0 {
+		t.Error("no relative link was found in README.md and docs")
+	}
+}
+
+// mdLink is an inline link of Markdown; a page's code has none that look so.
+var mdLink = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 
 func TestREADMEsExampleIsTheOneThatRuns(t *testing.T) {
 	readme, err := os.ReadFile("README.md")

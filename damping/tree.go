@@ -294,7 +294,9 @@ func (f field) bundleStages() []BundleStage {
 	var out []BundleStage
 	for _, item := range f.list() {
 		var stage BundleStage
-		switch name, p := item.stage("carrier-delay", "deadband", "holddown"); name {
+		noted := len(*f.errs)
+		name, p := item.stage("carrier-delay", "deadband", "holddown")
+		switch name {
 		case "carrier-delay":
 			stage = p.carrierDelay()
 		case "deadband":
@@ -306,9 +308,19 @@ func (f field) bundleStages() []BundleStage {
 		default:
 			continue
 		}
+		if len(*f.errs) == noted {
+			p.validate(stage)
+		}
 		out = append(out, stage)
 	}
 	return out
+}
+
+// validate notes what is wrong with a stage as a whole.
+func (f field) validate(stage any) {
+	if v, ok := stage.(interface{ Validate() error }); ok {
+		f.check(v.Validate())
+	}
 }
 
 func (f field) carrierDelay() CarrierDelay {
@@ -324,7 +336,9 @@ func (f field) toldStages(sizes Sizes) []ToldStage {
 	var out []ToldStage
 	for _, item := range f.list() {
 		var stage ToldStage
-		switch name, p := item.stage("quantize", "hysteresis", "pace", "penalty", "storm-guard"); name {
+		noted := len(*f.errs)
+		name, p := item.stage("quantize", "hysteresis", "pace", "penalty", "storm-guard")
+		switch name {
 		case "quantize":
 			stage = p.quantize(p.fields("step", "error", "rounding", "fixed", "anchor"), sizes)
 		case "hysteresis":
@@ -339,6 +353,9 @@ func (f field) toldStages(sizes Sizes) []ToldStage {
 			stage = StormGuard{at("interval").duration(g.Interval), at("high").count(g.High), at("low").count(g.Low), at("max-pause").duration(g.MaxPause)}
 		default:
 			continue
+		}
+		if len(*f.errs) == noted {
+			p.validate(stage)
 		}
 		out = append(out, stage)
 	}

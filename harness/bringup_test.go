@@ -58,8 +58,8 @@ func bringUp(b *testing.B, preset string) {
 	for i := range 20 {
 		bundle := topology.Bundles[(i*len(topology.Bundles))/20]
 		rows, err := rig.Play(context.Background(),
-			state.Event{Kind: "degrade", Bundle: bundle.Name, Members: bundle.Members * 3 / 4, At: state.NotTimed, Silent: true},
-			state.Event{Kind: "restore", All: true, At: state.NotTimed, Silent: true})
+			state.Event{Kind: "degrade", Bundle: bundle.Name, Members: bundle.Members * 3 / 4, Silent: true},
+			state.Event{Kind: "restore", All: true, Silent: true})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -67,7 +67,7 @@ func Replay(ctx context.Context, sc *Scenario, event int, opts RunOptions, look 
 		return v.show()
 	}
 	last := event
-	for last < len(sc.Events) && sc.Events[last].At != state.NotTimed {
+	for last < len(sc.Events) && sc.Events[last].At != 0 {
 		last++
 	}
 	ctx, v.stop = context.WithCancelCause(ctx)

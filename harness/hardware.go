@@ -68,15 +68,15 @@ func (w *wear) compare(s *state.Snapshot) {
 	}
 	for i := range w.policies {
 		p := &w.policies[i]
-		dropped, given, refusals, gaps := 0, 0, 0, 0
+		dropped, given, refusals, gaps, moves := 0, 0, 0, 0, 0
 		for d := range s.Devices {
 			a := &s.Devices[d].Compared[i]
 			p.see(d, w.net.Topology.Devices[d].Name, a)
 			dropped, given = dropped+a.Dropped, given+a.Compromises
-			refusals, gaps = refusals+a.Refusals, gaps+a.Gaps
+			refusals, gaps, moves = refusals+a.Refusals, gaps+a.Gaps, moves+a.GroupChanges
 		}
 		p.use.Dropped, p.use.Given = max(p.use.Dropped, dropped), max(p.use.Given, given)
-		p.use.Refusals, p.use.Gaps = refusals, gaps
+		p.use.Refusals, p.use.Gaps, p.use.Moves = refusals, gaps, moves
 	}
 }
 

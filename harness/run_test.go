@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,49 @@ func TestTwoRunsAreEqualUpdateForUpdate(t *testing.T) {
 	}
 	if d := cmp.Diff(last, againLast, cmpopts.EquateComparable(netip.Prefix{})); d != "" {
 		t.Errorf("snapshots differ (-first +second):\n%s", d)
+	}
+}
+
+func TestAnEntryThatItsSenderDoesNotTellIsStale(t *testing.T) {
+	sc := read(t, oneDegrade)
+	rig, err := Start(context.Background(), sc.rigOptions(RunOptions{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rig.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all, stale := Entries(rig.Network(), rig.Baseline())
+	if all != 2688 || stale != 0 || rig.entries() != all {
+		t.Fatalf("entries: got %d, %d stale, and %d from the graph, want 2688 and 0", all, stale, rig.entries())
+	}
+	device, prefix := rig.Network().Index.Device["r2-f1-s1"], 0
+	list := rig.Baseline().Devices[device].Routes[prefix].Candidates
+	if len(list) == 0 {
+		t.Fatal("no candidate to doctor")
+	}
+	sound := list[0]
+	for what, doctor := range map[string]func(*state.Candidate){
+		"another value":           func(c *state.Candidate) { c.Value *= 2 },
+		"no value":                func(c *state.Candidate) { c.Valued = false },
+		"another origin":          func(c *state.Candidate) { c.Path[len(c.Path)-1]++ },
+		"another neighbour's ASN": func(c *state.Candidate) { c.Path[0]++ },
+		"a longer path":           func(c *state.Candidate) { c.Path = append(c.Path, 1) },
+		"an empty path":           func(c *state.Candidate) { c.Path = nil },
+	} {
+		list[0] = sound
+		list[0].Path = slices.Clone(sound.Path)
+		doctor(&list[0])
+		if got, stale := Entries(rig.Network(), rig.Baseline()); got != all || stale != 1 {
+			t.Errorf("%s: got %d entries, %d stale, want %d and 1", what, got, stale, all)
+		}
+	}
+	list[0] = sound
+	ends := rig.Network().Index.Ends[sound.Bundle]
+	told := &rig.Baseline().Devices[ends[0]+ends[1]-device].Routes[prefix].Told
+	told.Present = false
+	if _, stale := Entries(rig.Network(), rig.Baseline()); stale == 0 {
+		t.Error("a sender that tells nothing: got 0 stale entries")
 	}
 }
 
@@ -175,6 +219,18 @@ func TestEmbeddedScenariosAreSound(t *testing.T) {
 		if sc.Name != name || len(sc.Events) == 0 || name == "prometheus" && len(sc.Events) < 10 {
 			t.Errorf("%s: named %q, with %d events", name, sc.Name, len(sc.Events))
 		}
+	}
+}
+
+func TestATopologyThatIsNoRegularFileIsRefusedWithItsPlace(t *testing.T) {
+	for _, file := range []string{"/dev/zero", t.TempDir()} {
+		_, err := ReadScenario("test.yaml", []byte("name: x\ntopology: {file: "+file+"}\n"))
+		if err == nil || !strings.Contains(err.Error(), "test.yaml:2:18: ") || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("%s: got %v, want the place and what it is not", file, err)
+		}
+	}
+	if _, err := Load("/dev/zero"); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("scenario: got %v, want what it is not", err)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/harness/state"
@@ -213,9 +212,7 @@ func (sc *Scenario) setKnobs(knobs []yamltree.Entry, chosen func(topologies.Devi
 // readEvents reads the events and plays them on paper, so that one that has no
 // place in the topology is found before anything starts.
 func (sc *Scenario) readEvents(list yamltree.Node) {
-	ix := sc.Topology.Index()
-	members := fullMembers(sc.Topology)
-	latest := time.Duration(0)
+	paper := state.NewPaper(sc.Topology, sc.Topology.Index())
 	for _, item := range list.List() {
 		entries := item.Entries()
 		if len(entries) != 1 {
@@ -227,22 +224,12 @@ func (sc *Scenario) readEvents(list yamltree.Node) {
 			fields[f.Name], nodes[f.Name] = f.Node.Scalar(""), f.Node
 		}
 		e, err := state.ParseEvent(kind.Name, fields)
-		var changes []state.Timed
-		if err == nil && e.At != 0 && e.At < latest {
-			err = &state.FieldError{Kind: kind.Name, Field: "at", Value: fields["at"], Want: fmt.Sprintf("want at least %v: an event before starts then", latest)}
-		}
-		latest = max(latest, e.At)
 		if err == nil {
-			changes, err = e.Expand(sc.Topology, ix, members)
+			err = paper.Play(e)
 		}
 		if err != nil {
 			rejectEvent(kind, nodes, err)
 			continue
-		}
-		for _, c := range changes {
-			if c.Change.Kind == state.SetMembers {
-				members[c.Change.Bundle] = c.Change.Members
-			}
 		}
 		sc.Events = append(sc.Events, e)
 	}

@@ -160,8 +160,8 @@ func readProfile(n yamltree.Node) fib.Profile {
 	p.Ceiling = readPart(m.Get("ceiling"), base.Ceiling)
 	p.Source = m.Get("source").Text("the user's own")
 	// What one field by itself cannot show, such as a reserve that is taken
-	// over from another chip.
-	if err := p.Validate(); err != nil {
+	// over from another chip; not what follows from another mistake.
+	if err := p.Validate(); err != nil && n.Doc().Err() == nil {
 		n.Reject("%v", err)
 	}
 	return p

@@ -42,7 +42,7 @@ func (c *FIBWithinLimits) Look(m *state.Moment) {
 			c.found.Exercised++
 		}
 		for _, l := range state.LimitsOf(a) {
-			if l.Used == 0 {
+			if l.Used == 0 || l.Most == fib.NoLimit {
 				continue
 			}
 			c.worst(margin(float64(l.Used), float64(l.Most)))

@@ -66,7 +66,7 @@ func paperWith(tb testing.TB, t *topologies.Topology, pipeline damping.Pipeline,
 	p := &paper{
 		tb:     tb,
 		net:    &state.Network{Topology: t, Index: t.Index(), Damping: pipeline, Hardware: hardware},
-		damped: oracle.New(t, pipeline.Quantizer().Level), truth: oracle.New(t, nil),
+		damped: oracle.New(t, levelOf(pipeline)), truth: oracle.New(t, nil),
 	}
 	for _, h := range hardware {
 		table, err := fib.New(h.Profile, h.Options)
@@ -240,4 +240,12 @@ func texts(name string, moments ...*state.Moment) []string {
 		return list
 	}
 	return []string{fmt.Sprintf("no rule %q", name)}
+}
+
+// levelOf is how the pipeline quantizes; nil where it does not.
+func levelOf(p damping.Pipeline) func(uint64) uint64 {
+	if q := p.Quantizer(); q != nil {
+		return q.Level
+	}
+	return nil
 }

@@ -36,37 +36,18 @@ func (p plan) scenario(t *topologies.Topology) string {
 }
 
 func restoreAll() state.Event {
-	return state.Event{Kind: "restore", All: true, At: state.NotTimed, Silent: true}
+	return state.Event{Kind: "restore", All: true, Silent: true}
 }
 
 // playable leaves out the events that have no place after those before them,
-// such as a flap of a bundle that is down. It plays the plan on paper, as a
-// rig would: an event sees the members as they are before what is due with it.
+// such as a flap of a bundle that is down.
 func playable(t *topologies.Topology, ix *topologies.Index, events []state.Event) []state.Event {
-	members := make([]int, len(t.Bundles))
-	for i, b := range t.Bundles {
-		members[i] = b.Members
-	}
-	type due struct {
-		at     time.Duration
-		change state.Change
-	}
-	var line []due
+	paper := state.NewPaper(t, ix)
 	var kept []state.Event
 	for _, e := range events {
-		for len(line) > 0 && (e.At == state.NotTimed || line[0].at < e.At) {
-			members[line[0].change.Bundle] = line[0].change.Members
-			line = line[1:]
+		if paper.Play(e) == nil {
+			kept = append(kept, e)
 		}
-		changes, err := e.Expand(t, ix, members)
-		if err != nil {
-			continue
-		}
-		kept = append(kept, e)
-		for _, c := range changes {
-			line = append(line, due{max(e.At, 0) + c.After, c.Change})
-		}
-		slices.SortStableFunc(line, func(a, b due) int { return int(a.at - b.at) })
 	}
 	return kept
 }
@@ -174,16 +155,16 @@ func (m *maker) event(rng *rand.Rand, before []state.Event) state.Event {
 	e := before[rng.Intn(len(before))]
 	switch rng.Intn(4) {
 	case 0:
-		return state.Event{Kind: kind, Device: m.device(rng), At: state.NotTimed, Silent: true}
+		return state.Event{Kind: kind, Device: m.device(rng), Silent: true}
 	case 1:
-		return state.Event{Kind: kind, Bundle: m.bundle(rng), At: state.NotTimed, Silent: true}
+		return state.Event{Kind: kind, Bundle: m.bundle(rng), Silent: true}
 	}
-	return state.Event{Kind: kind, Bundle: e.Bundle, Device: e.Device, At: state.NotTimed, Silent: true}
+	return state.Event{Kind: kind, Bundle: e.Bundle, Device: e.Device, Silent: true}
 }
 
 // harm draws an event that breaks something.
 func (m *maker) harm(rng *rand.Rand) state.Event {
-	e := state.Event{Kind: "degrade", At: state.NotTimed, Silent: true, Bundle: m.bundle(rng)}
+	e := state.Event{Kind: "degrade", Silent: true, Bundle: m.bundle(rng)}
 	full := m.t.Bundles[m.ix.Bundle[e.Bundle]].Members
 	members := []int{full - 1, full * 3 / 4, 1, 1 + rng.Intn(full-1)}[rng.Intn(4)]
 	switch n := rng.Intn(10); {
@@ -224,10 +205,10 @@ func (m *maker) shrink(v interface{}) gopter.Shrink {
 			simpler = append(simpler, p.replace(e, func() state.Event { e := p.events[i]; e.Count = 1; return e }()))
 		}
 	}
-	if len(p.events) > 0 && p.events[0].At != state.NotTimed {
+	if len(p.events) > 0 && p.events[0].At != 0 {
 		q := plan{events: slices.Clone(p.events)}
 		for i := range q.events {
-			q.events[i].At = state.NotTimed
+			q.events[i].At = 0
 		}
 		simpler = append(simpler, q)
 	}

@@ -192,7 +192,7 @@ func (s *suite) play(events []state.Event) (*state.Snapshot, error) {
 func shifted(events []state.Event, rig *harness.Rig) []state.Event {
 	events = slices.Clone(events)
 	for i := range events {
-		if events[i].At != state.NotTimed {
+		if events[i].At != 0 {
 			events[i].At += rig.Now()
 		}
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"strconv"
@@ -179,7 +180,8 @@ type ExplainedHardware struct {
 	Group       int              `json:"group"` // 0 = a single next hop, or none
 	Weights     []HardwareWeight `json:"weights"`
 	Error       Number           `json:"error"`
-	Dropped     []string         `json:"dropped"` // bundles
+	Dropped     []string         `json:"dropped"`              // bundles
+	Compromise  string           `json:"compromise,omitempty"` // what the overflow policy gave in place of its own weights
 	Groups      int              `json:"groups"`
 	GroupsPeak  int              `json:"groups_peak"`
 	GroupsLimit int              `json:"groups_limit"`
@@ -419,8 +421,8 @@ func (n naming) heldFrom(bundle int32) []string {
 func (n naming) hardware(x *harness.Explanation) ExplainedHardware {
 	audit := n.scene.Snapshot.Devices[x.Device].FIB
 	e := ExplainedHardware{
-		Profile: n.t.Devices[x.Device].ASIC, Programmed: len(x.Entry.Members) > 0, Group: x.Entry.Group, Weights: []HardwareWeight{},
-		Error: Number(x.Entry.Error), Dropped: []string{}, Groups: audit.Groups, GroupsPeak: audit.GroupsPeak, GroupsLimit: audit.GroupsLimit,
+		Profile: cmp.Or(audit.Profile, n.t.Devices[x.Device].ASIC), Programmed: len(x.Entry.Members) > 0, Group: x.Entry.Group, Weights: []HardwareWeight{},
+		Error: Number(x.Entry.Error), Dropped: []string{}, Compromise: string(x.Entry.Compromise), Groups: audit.Groups, GroupsPeak: audit.GroupsPeak, GroupsLimit: audit.GroupsLimit,
 	}
 	for _, w := range x.Entry.Members {
 		e.Weights = append(e.Weights, HardwareWeight{n.other(w.ID, x.Device), n.bundle(w.ID), w.Weight})

@@ -402,6 +402,9 @@ func (e *Explanation) hardwareText() string {
 	if len(h.Dropped) > 0 {
 		dropped = "dropped " + some(h.Dropped)
 	}
+	if h.Compromise != "" {
+		dropped += fmt.Sprintf(", %s because the table is full", h.Compromise)
+	}
 	return fmt.Sprintf("hardware  %s: %s, weights %s, error %s %%, %s; groups %d of %d, peak %d\n",
 		h.Profile, where, ratio(weights), percent(h.Error), dropped, h.Groups, h.GroupsLimit, h.GroupsPeak)
 }

@@ -79,6 +79,7 @@ type FIBPolicy struct {
 	Given    int          `json:"compromises"`
 	Refusals int          `json:"refusals"`
 	Gaps     int          `json:"gaps"`
+	Moves    int          `json:"group_changes"`
 	Spilled  int          `json:"spilled_groups_peak"`
 }
 
@@ -109,7 +110,7 @@ func newFIB(res *state.Result) *FIB {
 	for _, p := range res.Policies {
 		f.Policies = append(f.Policies, FIBPolicy{
 			p.Overflow, p.Exceeded, Number(p.Use), p.Device, p.Groups, published(p.GroupsOf), Number(p.Overload), Number(p.Underuse),
-			p.Dropped, p.Given, p.Refusals, p.Gaps, p.Spilled,
+			p.Dropped, p.Given, p.Refusals, p.Gaps, p.Moves, p.Spilled,
 		})
 	}
 	return f
@@ -216,9 +217,9 @@ func (f *FIB) policyTable(width int) string {
 		return ""
 	}
 	columns := []column{
-		{head: "when full"}, {head: "limits"}, {head: "most of a limit", right: true, drop: 2}, {head: "groups at peak", right: true}, {head: "of", right: true, drop: 1},
+		{head: "when full"}, {head: "limits"}, {head: "limit use", right: true, drop: 2}, {head: "peak", right: true}, {head: "of", right: true, drop: 1},
 		{head: "overload", right: true}, {head: "under-use", right: true}, {head: "compromises", right: true}, {head: "dropped", right: true},
-		{head: "refused", right: true}, {head: "spilled", right: true},
+		{head: "refused", right: true}, {head: "spilled", right: true}, {head: "moves", right: true, drop: 3},
 	}
 	var rows [][]string
 	for _, p := range f.Policies {
@@ -228,7 +229,7 @@ func (f *FIB) policyTable(width int) string {
 		}
 		rows = append(rows, []string{
 			string(p.Overflow), limits, parts(p.Use), whole(p.Groups), limitText(p.GroupsOf), parts(p.Overload), parts(p.Underuse),
-			whole(p.Given), whole(p.Dropped), whole(p.Refusals), whole(p.Spilled),
+			whole(p.Given), whole(p.Dropped), whole(p.Refusals), whole(p.Spilled), whole(p.Moves),
 		})
 	}
 	return narrowTable(columns, rows, width)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"math"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bagrig/bagrig/fib"
 	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/report"
 	"github.com/bagrig/bagrig/harness/state"
@@ -60,13 +62,56 @@ func violatedRun(t *testing.T) *state.Result {
 			{Index: 2, Event: event(t, "restore", map[string]string{"all": "true", "silent": "true"}), Effect: state.NoEffect, Start: 255 * time.Second},
 		},
 		Outcomes: []state.Outcome{
-			{Name: "end state equals oracle", Exercised: 109824, Unit: "entries"},
+			{Name: "end state equals oracle", Exercised: 109824, Unit: "entries", Note: "as it should be"},
 			{Name: "proportion", Exercised: 26, Worst: 1.0987654, Limit: 1.331, Unit: "times its share"},
 			{Name: "no black hole", Exercised: 12, Worst: math.Inf(1), Unit: "devices", Violated: 14, Violations: []state.Violation{violation, violation, violation, violation, violation, violation}},
 			{Name: "restore returns to the baseline", Limit: math.Inf(1)},
 			{Name: "threshold: NLRI per event", Exercised: 3, Worst: 11624, Limit: 500, Unit: "NLRI", Violated: 1, Violations: []state.Violation{{Time: 30 * time.Second, Where: "flap bundle=r1-bag2--r2-bag2", Text: "11624 NLRI:\nwant at most 500"}}},
 		},
 		Verdict: state.Violated, Elapsed: 2 * time.Second, Virtual: 285 * time.Second,
+		FIB: hardwareUse(), Policies: []state.PolicyUse{
+			{Overflow: fib.OverflowExceed, Exceeded: 1, Use: 1.125, Device: "r1-bag1", Groups: 72, GroupsOf: 64, Moves: 90},
+			{Overflow: fib.OverflowMerge, Use: 1, Device: "r1-bag1", Groups: 49, GroupsOf: 64, Overload: 0.5, Underuse: math.Inf(1), Dropped: 7, Given: 12, Moves: 2100},
+			{Overflow: fib.OverflowSpill, Use: 1, Device: "r1-bag1", Groups: 49, GroupsOf: fib.NoLimit, Refusals: 1, Gaps: 2, Spilled: 24},
+		},
+	}
+}
+
+// hardwareUse is what five devices' hardware did: one is full, one has no
+// published limits, and three do little.
+func hardwareUse() []state.FIBUse {
+	full := fib.Audit{
+		Profile: "jericho3", Algorithm: fib.Minimax, Overflow: fib.OverflowMerge, Groups: 48, GroupsPeak: 49, GroupsPeakEvent: "event 2",
+		GroupsLimit: 64, GroupsSteadyLimit: 48, Members: 9936, MembersPeak: 10027, MembersPeakEvent: "event 2", MembersLimit: 32768,
+		MembersSteadyLimit: 24576, WorstOverload: 0.125, WorstUnderuse: math.Inf(1), Dropped: 1, Prefixes: 26, Sharing: 1.5, Compromises: 1,
+		Events: 3, GroupChanges: 12, MostChanges: 9, MostChangesEvent: "event 2", Gaps: 1, Refusals: 2, SpillGroupsPeak: 3,
+	}
+	open := fib.Audit{
+		Profile: "jericho2", Algorithm: fib.Minimax, Overflow: fib.OverflowExceed, Groups: 2, GroupsPeak: 2, GroupsLimit: fib.NoLimit,
+		GroupsSteadyLimit: fib.NoLimit, Members: 4, MembersPeak: 4, MembersLimit: fib.NoLimit, MembersSteadyLimit: fib.NoLimit, Prefixes: 26, Sharing: 13,
+	}
+	little := full
+	little.GroupsPeak, little.MembersPeak, little.Compromises, little.Dropped, little.WorstOverload, little.WorstUnderuse = 1, 2, 0, 0, 1e-8, 1e-8
+	prefixes := []fib.PrefixAudit{
+		{Prefix: netip.MustParsePrefix("10.1.0.0/24"), Group: 4, Members: []fib.Weighted{{ID: 3, Weight: 4}}, Overload: 0.125, Underuse: fib.Number(math.Inf(1)),
+			Dropped: []int32{8}, Compromise: fib.Merged, Event: "event 2"},
+		{Prefix: netip.MustParsePrefix("10.1.1.0/24"), Group: 5, Members: []fib.Weighted{{ID: 3, Weight: 1}, {ID: 8, Weight: 1}}, Overload: 1e-8, Underuse: 1e-8},
+	}
+	use := func(device string, a fib.Audit, prefixes ...fib.PrefixAudit) state.FIBUse {
+		return state.FIBUse{Report: fib.Report{Device: device, Audit: a, Prefixes: prefixes}, Event: a.GroupsPeakEvent, Last: a}
+	}
+	return []state.FIBUse{
+		use("r1-f1-s1", open), use("r1-f1-e1", little), use("r1-bag1", full, prefixes...), use("r1-f1-e2", little), use("r1-f1-e3", little),
+	}
+}
+
+func TestTheHardwareFilesHoldWhatIsNotAsItWasAskedFor(t *testing.T) {
+	_, dir := finished(t, violatedRun(t))
+	golden(t, "violated.fib.json", read(t, dir, report.FIBFile))
+	golden(t, "violated.fib.txt", read(t, dir, report.FIBTextFile))
+	_, failed := finished(t, interruptedRun())
+	if _, err := os.Stat(filepath.Join(failed, report.FIBFile)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a run without a baseline: got %v, want no %s", err, report.FIBFile)
 	}
 }
 

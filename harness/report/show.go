@@ -52,6 +52,8 @@ type FIBRow struct {
 	Weights []HardwareWeight `json:"weights"`
 	Error   Number           `json:"error"`
 	Dropped []string         `json:"dropped"` // bundles
+
+	Compromise string `json:"compromise,omitempty"` // what the overflow policy gave in place of its own weights
 }
 
 // ToldRow is what a device tells of a prefix, export rules apart.
@@ -146,7 +148,7 @@ func (n naming) fibRows(d, p int, r *state.Route) []FIBRow {
 	if len(r.FIB.Members) == 0 {
 		return nil
 	}
-	row := FIBRow{Device: n.t.Devices[d].Name, Prefix: n.prefix(p), Group: r.FIB.Group, Error: Number(r.FIB.Error), Dropped: []string{}}
+	row := FIBRow{Device: n.t.Devices[d].Name, Prefix: n.prefix(p), Group: r.FIB.Group, Error: Number(r.FIB.Error), Dropped: []string{}, Compromise: string(r.FIB.Compromise)}
 	for _, w := range r.FIB.Members {
 		row.Weights = append(row.Weights, HardwareWeight{n.other(w.ID, d), n.bundle(w.ID), w.Weight})
 	}
@@ -254,7 +256,11 @@ func (t *Table) fibText() (rows [][]string) {
 		if r.Group == 0 {
 			group = "-"
 		}
-		rows = append(rows, []string{r.Device, r.Prefix, group, strings.Join(weights, ", "), percent(r.Error), dash(strings.Join(r.Dropped, " "))})
+		text := strings.Join(weights, ", ")
+		if r.Compromise != "" {
+			text += " (" + r.Compromise + ")"
+		}
+		rows = append(rows, []string{r.Device, r.Prefix, group, text, percent(r.Error), dash(strings.Join(r.Dropped, " "))})
 	}
 	return rows
 }

@@ -126,7 +126,6 @@ func (d *Document) propertyTable(width int) string {
 	return narrowTable(columns, rows, width)
 }
 
-// violations are at most so many lines, and one that counts the others.
 // notes has a line for each property that has more to say.
 func (d *Document) notes() string {
 	var b strings.Builder
@@ -138,6 +137,7 @@ func (d *Document) notes() string {
 	return b.String()
 }
 
+// violations are at most so many lines, and one that counts the others.
 func violations(p Property, most int) string {
 	var b strings.Builder
 	shown := p.Violations[:min(most, len(p.Violations))]

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,9 +34,6 @@ type Event struct {
 	At      time.Duration // virtual time since the network was settled for the first time; 0 = when the event before is settled
 	Silent  bool          // the scenario knows that the event changes nothing
 }
-
-// NotTimed is Event.At of an event that follows when the one before is settled.
-const NotTimed = time.Duration(0)
 
 // Kind is one kind of event.
 type Kind struct {
@@ -83,7 +81,7 @@ func (e *FieldError) Error() string {
 // ParseEvent makes an event of its kind and its fields in text form, as YAML
 // and test scripts hold them.
 func ParseEvent(kind string, fields map[string]string) (Event, error) {
-	e := Event{Kind: kind, At: NotTimed}
+	e := Event{Kind: kind}
 	k, ok := kindOf(kind)
 	if !ok {
 		names := make([]string, len(kinds))
@@ -209,7 +207,7 @@ func (e Event) Fields() map[string]string {
 	put("state", e.State, e.State != "")
 	put("from", e.From, e.From != "")
 	put("takes", e.Takes.String(), e.Takes != 0)
-	put("at", e.At.String(), e.At != NotTimed)
+	put("at", e.At.String(), e.At != 0)
 	put("silent", "true", e.Silent)
 	return f
 }
@@ -381,4 +379,48 @@ func (e Event) targets(ix *topologies.Index, all int) ([]int32, error) {
 		return nil, &FieldError{e.Kind, "target", "", "missing"}
 	}
 	return bundles, nil
+}
+
+// Paper plays events on paper, to find those that have no place before
+// anything runs.
+type Paper struct {
+	t       *topologies.Topology
+	ix      *topologies.Index
+	members []int
+	line    []Timed // changes to come, After from the beginning
+	latest  time.Duration
+}
+
+// NewPaper begins with all bundles at full health.
+func NewPaper(t *topologies.Topology, ix *topologies.Index) *Paper {
+	p := &Paper{t: t, ix: ix}
+	for _, b := range t.Bundles {
+		p.members = append(p.members, b.Members)
+	}
+	return p
+}
+
+// Play does one event. As in a run it sees the members as they are before what
+// is due with it; an event without a time sees all that came before. An event
+// that is an error is left out.
+func (p *Paper) Play(e Event) error {
+	if e.At != 0 && e.At < p.latest {
+		return &FieldError{e.Kind, "at", e.At.String(), fmt.Sprintf("want at least %v: an event before starts then", p.latest)}
+	}
+	for len(p.line) > 0 && (e.At == 0 || p.line[0].After < e.At) {
+		if c := p.line[0].Change; c.Kind == SetMembers {
+			p.members[c.Bundle] = c.Members
+		}
+		p.line = p.line[1:]
+	}
+	changes, err := e.Expand(p.t, p.ix, p.members)
+	if err != nil {
+		return err
+	}
+	p.latest = max(p.latest, e.At)
+	for _, c := range changes {
+		p.line = append(p.line, Timed{e.At + c.After, c.Change})
+	}
+	slices.SortStableFunc(p.line, func(a, b Timed) int { return cmp.Compare(a.After, b.After) })
+	return nil
 }

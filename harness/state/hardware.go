@@ -92,5 +92,6 @@ type PolicyUse struct {
 	Given    int     // most compromises at one quiet, over all devices
 	Refusals int     // over the whole run
 	Gaps     int     // over the whole run
+	Moves    int     // times a prefix changed its group, over the whole run
 	Spilled  int     // the most groups of the other type in one device at one moment
 }

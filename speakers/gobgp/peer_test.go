@@ -164,6 +164,7 @@ type rawPeer struct {
 	conn    net.Conn
 	updates chan *bgp.BGPUpdate // every UPDATE that arrived
 	bytes   chan []byte         // and as it was on the wire
+	opens   chan []byte         // the body of every OPEN that arrived
 }
 
 func dialRaw(t *testing.T, from, to netip.Addr, asn uint32) *rawPeer {
@@ -173,7 +174,7 @@ func dialRaw(t *testing.T, from, to netip.Addr, asn uint32) *rawPeer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &rawPeer{t: t, conn: conn, updates: make(chan *bgp.BGPUpdate, 1000), bytes: make(chan []byte, 1000)}
+	p := &rawPeer{t: t, conn: conn, updates: make(chan *bgp.BGPUpdate, 1000), bytes: make(chan []byte, 1000), opens: make(chan []byte, 10)}
 	p.send(bgp.NewBGPOpenMessage(bgp.AS_TRANS, 65535, from.String(), []bgp.OptionParameterInterface{
 		bgp.NewOptionParameterCapability([]bgp.ParameterCapabilityInterface{
 			bgp.NewCapFourOctetASNumber(asn), bgp.NewCapMultiProtocol(bgp.RF_IPv4_UC),
@@ -196,6 +197,9 @@ func (p *rawPeer) read(done chan struct{}) {
 		body := make([]byte, int(binary.BigEndian.Uint16(head[16:]))-len(head))
 		if _, err := io.ReadFull(p.conn, body); err != nil {
 			return
+		}
+		if head[len(head)-1] == bgp.BGP_MSG_OPEN {
+			p.opens <- body
 		}
 		if m, err := bgp.ParseBGPMessage(append(head, body...)); err == nil && m.Header.Type == bgp.BGP_MSG_UPDATE {
 			p.bytes <- body

@@ -33,9 +33,10 @@ const (
 var ipv4 = &api.Family{Afi: api.Family_AFI_IP, Safi: api.Family_SAFI_UNICAST}
 
 // addPolicies makes the server a carrier of what the core tells and of nothing
-// else. Learned routes are rejected on import: a withdrawal would be silent
-// while a learned path that loops is next best. Export rejects them as a
-// second lock, and keeps what was learned from above away from above.
+// else. Learned routes are rejected on import: the withdrawal of one would pass
+// every export policy, and GoBGP would choose among them at every UPDATE for
+// nothing. Export rejects them as a second lock, and keeps what was learned
+// from above away from above.
 func (s *Speaker) addPolicies(ctx context.Context) error {
 	learned := func(name string) *api.Statement {
 		return &api.Statement{

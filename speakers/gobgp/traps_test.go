@@ -2,6 +2,7 @@ package gobgp
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -63,8 +64,9 @@ func TestLoopedReplacementReachesTheCoreAndEndsTheRoute(t *testing.T) {
 	}
 }
 
-// A withdrawal would be silent while a learned path that loops for the peer is
-// next best in GoBGP's RIB; the import policy keeps learned paths out of it.
+// DeletePath is silent while a learned path that loops for the peer is next
+// best in GoBGP's RIB. A route that stays, marked as gone, is always best, and
+// the import policy keeps learned paths out.
 func TestWithdrawalIsSentAlthoughALearnedPathLoops(t *testing.T) {
 	l := newLab(t, 4, 2)
 	b, c := l.connect(0), l.connect(1)
@@ -117,13 +119,53 @@ func TestFindingGoBGPWithdrawsFromNeighboursThatNeverHeardTheRoute(t *testing.T)
 	expect(t, "above", l.heard(above, 1), []string{"-10.0.0.0/24"})
 }
 
-// What the core did not tell must not pass, whatever was learned.
+// What the core did not tell must not pass, whatever was learned. Export lets
+// the withdrawal of a learned route pass, so the import policy must keep it out.
 func TestLearnedRoutesAreNeverPassedOn(t *testing.T) {
 	l := newLab(t, 5, 2)
 	b, c := l.connect(0), l.connect(1)
 	c.announce(testPrefixes[0], []uint32{65003, 65009})
 	l.took(1)
 	expect(t, "peer 65002", l.heard(b, 1), nil)
+	c.withdraw(testPrefixes[0])
+	l.took(2)
+	expect(t, "peer 65002, withdrawn", l.heard(b, 2), nil)
+}
+
+// The second lock holds where the first one is open; with both open the route
+// passes, so the first half of this test can fail.
+func TestLearnedRoutesAreNotPassedOnWithTheImportPolicyOpen(t *testing.T) {
+	l := newLab(t, 16, 2)
+	open := func(dir api.PolicyDirection) {
+		t.Helper()
+		if err := l.speaker.manage(func() error {
+			return l.speaker.server.SetPolicyAssignment(context.Background(), &api.SetPolicyAssignmentRequest{
+				Assignment: &api.PolicyAssignment{Name: "global", Direction: dir, DefaultAction: api.RouteAction_ACCEPT},
+			})
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, c := l.connect(0), l.connect(1)
+	open(api.PolicyDirection_IMPORT)
+	c.announce(testPrefixes[0], []uint32{65003, 65009})
+	l.took(1)
+	expect(t, "import open", l.heard(b, 1), nil)
+	open(api.PolicyDirection_EXPORT)
+	c.announce(testPrefixes[1], []uint32{65003, 65009})
+	l.took(2)
+	expect(t, "both open", l.heard(b, 2), []string{"+10.0.16.0/20[65001 65003 65009]"})
+}
+
+// Hold time 0 would become 90 s, in which a debugger or a slow machine ends
+// sessions, and the keepalives of thousands of sessions cost time.
+func TestOPENAsksForTheLongestHoldTime(t *testing.T) {
+	l := newLab(t, 17, 1)
+	open := <-l.connect(0).opens
+	// RFC 4271 S4.2: version, ASN, hold time.
+	if got := binary.BigEndian.Uint16(open[3:5]); got != 65535 {
+		t.Errorf("hold time in % x: got %d, want 65535", open, got)
+	}
 }
 
 func TestOneToldChangeIsOneUpdateAndAnEqualOneIsNone(t *testing.T) {

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bagrig/bagrig/fib"
+)
+
+// printed compares with a file under testdata, or rewrites it if BAGRIG_UPDATE
+// is set.
+func printed(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("BAGRIG_UPDATE") != "" {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(got, string(want)); diff != "" {
+		t.Errorf("%s (-got +want, BAGRIG_UPDATE=1 rewrites it):\n%s", name, diff)
+	}
+}
+
+func TestFIBCommandsPrintWhatThePageShows(t *testing.T) {
+	for _, c := range []struct {
+		golden string
+		args   []string
+	}{
+		{"fib-reduce.txt", []string{"reduce", "--profile", "jericho3", "--weights", "100,100,100,75"}},
+		{"fib-reduce-own.txt", []string{"reduce", "--profile", "testdata/profile.yaml", "--weights", "32x7,31"}},
+		{"fib-compare.txt", []string{"compare", "--members", "8", "--hurt", "8", "--sets", "20", "--widths", "64,512"}},
+		{"fib-compare.csv", []string{"compare", "--members", "64", "--sets", "20", "--widths", "64", "--csv", "--seed", "7"}},
+	} {
+		got := bagrig(t, append([]string{"fib"}, c.args...)...)
+		if got.code != exitHeld || got.stderr != "" {
+			t.Errorf("%v: got exit status %d, stderr %q, want %d and nothing", c.args, got.code, got.stderr, exitHeld)
+		}
+		printed(t, c.golden, got.stdout)
+	}
+}
+
+func TestFIBProfilesListsEveryProfileWithItsSource(t *testing.T) {
+	got := bagrig(t, "fib", "profiles")
+	lines := strings.Split(strings.TrimSpace(got.stdout), "\n")[1:]
+	profiles := fib.Profiles()
+	if got.code != exitHeld || len(lines) != len(profiles) {
+		t.Fatalf("got exit status %d and %d lines, want %d and %d", got.code, len(lines), exitHeld, len(profiles))
+	}
+	for i, p := range profiles {
+		if !strings.HasPrefix(lines[i], p.Name+" ") || !strings.HasSuffix(lines[i], p.Source) {
+			t.Errorf("line %d: got %q, want %s and its source", i+2, lines[i], p.Name)
+		}
+	}
+}
+
+func TestFIBCompareGoesOverTheDegradationsOfThePage(t *testing.T) {
+	got := bagrig(t, "fib", "compare", "--widths", "64", "--csv")
+	want := 1 + len(fib.Degradations())*len(fib.Algorithms())
+	if lines := strings.Count(got.stdout, "\n"); got.code != exitHeld || lines != want {
+		t.Errorf("got exit status %d and %d lines, want %d and %d", got.code, lines, exitHeld, want)
+	}
+}
+
+func TestBadInputToFIBIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"reduce"}, "--weights is missing"},
+		{[]string{"reduce", "--weights", "1,two"}, `--weights "1,two": "two": want whole numbers from 0 to`},
+		{[]string{"reduce", "--weights", "-1"}, `--weights "-1": "-1"`},
+		{[]string{"reduce", "--weights", "1,,2"}, `--weights "1,,2": ""`},
+		{[]string{"reduce", "--weights", "3x0"}, `"3x0": want 1 to 16384 times`},
+		{[]string{"reduce", "--weights", "3x16384,1"}, "more than 16384 numbers"},
+		{[]string{"reduce", "--profile", "jericho9", "--weights", "1"}, `--profile "jericho9": no such file, and profile "jericho9": unknown profile: want one of`},
+		{[]string{"reduce", "--profile", "testdata", "--weights", "1"}, `--profile "testdata": `},
+		{[]string{"reduce", "--profile", "testdata/zero-members.yaml", "--weights", "1"}, "testdata/zero-members.yaml:"},
+		{[]string{"reduce", "1"}, "unknown command"},
+		{[]string{"compare", "--widths", "64,none"}, `--widths "none": want 1 to 1048576`},
+		{[]string{"compare", "--widths", "0"}, `--widths "0"`},
+		{[]string{"compare", "--members", "0"}, "--members 0: want 1 to 1024"},
+		{[]string{"compare", "--members", "8", "--hurt", "9"}, "--hurt 9: want 0 to 8"},
+		{[]string{"compare", "--members", "8", "--links", "5000"}, "--links 5000: want 1 to 4096"},
+		{[]string{"compare", "--members", "8", "--sets", "0"}, "--sets 0: want 1 to 10000"},
+		{[]string{"compare", "--seed", "2"}, "--seed: only with --members"},
+		{[]string{"shrink"}, `unknown command "shrink"`},
+	} {
+		got := bagrig(t, append([]string{"fib"}, c.args...)...)
+		if got.code != exitBad || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
+			t.Errorf("%v: got exit status %d, stdout %q, stderr %q, want %d and %q", c.args, got.code, got.stdout, got.stderr, exitBad, c.want)
+		}
+	}
+}

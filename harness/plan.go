@@ -1,0 +1,104 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/topologies/yamltree"
+)
+
+// ReadPlan reads a damping plan of its own: a preset's name, or a mapping as
+// damping.PlanOf describes it. The error holds every mistake, each with file,
+// line, column, field, value and what was wanted.
+func ReadPlan(file string, data []byte, sizes damping.Sizes) (damping.Plan, error) {
+	doc, err := yamltree.Parse(file, data)
+	if err != nil {
+		return damping.Plan{}, err
+	}
+	plan := readPlan(doc.Root(), sizes)
+	return plan, doc.Err()
+}
+
+// readPlan reads a plan from a node of a document and notes what is wrong there.
+// A field that is missing is the default preset.
+func readPlan(n yamltree.Node, sizes damping.Sizes) damping.Plan {
+	if !n.IsMap() {
+		name := n.Enum(damping.PresetBagDefault, damping.Presets()...)
+		p, err := damping.PresetFor(name, sizes)
+		if err != nil {
+			n.Reject("%v", err)
+		}
+		return damping.Uniform(p)
+	}
+	tree := planTree{n.Field(), map[string]yamltree.Node{}}
+	plan, err := damping.PlanOf(tree.value(n), sizes)
+	tree.reject(err)
+	return plan
+}
+
+// planTree is the decoded tree of a plan with the nodes that it came from.
+type planTree struct {
+	root  string // the path of the plan in the document
+	nodes map[string]yamltree.Node
+}
+
+// value decodes a node: scalars stay as the file writes them.
+func (t planTree) value(n yamltree.Node) any {
+	t.nodes[strings.TrimPrefix(strings.TrimPrefix(n.Field(), t.root), ".")] = n
+	switch {
+	case n.IsMap():
+		m := map[string]any{}
+		for _, e := range n.Entries() {
+			m[e.Name] = t.value(e.Node)
+		}
+		return m
+	case n.IsList():
+		list := []any{}
+		for _, item := range n.List() {
+			list = append(list, t.value(item))
+		}
+		return list
+	}
+	return n.Scalar("")
+}
+
+// reject notes the errors of a plan at the nodes that they are about. One of the
+// whole plan, such as stages that settle too late together, stands at the plan.
+func (t planTree) reject(err error) {
+	switch e := err.(type) {
+	case nil:
+	case *damping.FieldError:
+		t.at(e.Field).Reject("%v", e.Err)
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			t.reject(one)
+		}
+	default:
+		t.nodes[""].Reject("%v", err)
+	}
+}
+
+// at is the node of a field, or of what it is missing from.
+func (t planTree) at(field string) yamltree.Node {
+	for {
+		if n, ok := t.nodes[field]; ok {
+			return n
+		}
+		field = field[:max(strings.LastIndexAny(field, ".["), 0)]
+	}
+}
+
+// judgeable tells whether the graph can judge a run with the plan: it works out
+// what is told from the present bottleneck value alone.
+func judgeable(p damping.Plan) error {
+	rules := append([]damping.ToldRule{{Stages: p.Default.Told}}, p.Told...)
+	for _, r := range rules {
+		for _, s := range r.Stages {
+			if m, ok := s.(interface{ Memoryless() bool }); !ok || !m.Memoryless() {
+				return fmt.Errorf("damping %q: told stage %q: it has a memory, and the graph cannot judge such a stage yet", p.Name, s)
+			}
+		}
+	}
+	return nil
+}
