@@ -20,7 +20,7 @@ func TestSpeakersAndGraphAgree(t *testing.T) {
 	seed := seedOfRun(t)
 	for i := range casesOfRun(t, 200) {
 		c := newCase(rand.New(rand.NewPCG(uint64(seed), uint64(i))))
-		checks := []state.Check{NewEndState(), NewNoBlackHole(), NewNoLoop(), NewToldWithinLaw(), NewFIBWithinLimits()}
+		checks := []state.Check{NewEndState(), NewNoBlackHole(), NewNoLoop(), NewToldWithinLaw(), NewFIBWithinLimits(), NewAggregates()}
 		err := c.play(checks)
 		if err == nil {
 			err = violationOf(checks)

@@ -12,8 +12,10 @@ package properties
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/bagrig/bagrig/harness/state"
+	"github.com/bagrig/bagrig/topologies"
 )
 
 // Names of the rules, as verdicts and reports print them.
@@ -38,14 +40,15 @@ func All() []state.Check {
 	}
 }
 
-// For is All, and the rules that only some events put to the test, where there
-// are such events.
-func For(events []state.Event) []state.Check {
+// For is All, and the rules that only some topologies and events put to the
+// test, where there are such.
+func For(t *topologies.Topology, events []state.Event) []state.Check {
 	checks := All()
-	for _, e := range events {
-		if e.Kind == "drain" {
-			return append(checks, NewHitless())
-		}
+	if slices.ContainsFunc(events, func(e state.Event) bool { return e.Kind == "drain" }) {
+		checks = append(checks, NewHitless())
+	}
+	if hasAggregates(t) {
+		checks = append(checks, NewAggregates())
 	}
 	return checks
 }

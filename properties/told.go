@@ -1,6 +1,8 @@
 package properties
 
 import (
+	"math"
+
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/topologies"
 )
@@ -55,6 +57,10 @@ func (c *ToldWithinLaw) Look(m *state.Moment) {
 }
 
 func (c *ToldWithinLaw) value(m *state.Moment, d, p int, r *state.Route, low, high float64, final bool) {
+	if v := float64(r.Told.Value); !(v >= 0) || math.IsInf(v, 1) {
+		c.violate(m, at(m.Network, d, p), "tells %v bytes/s: want a finite value of at least 0", r.Told.Value)
+		return
+	}
 	told, bottleneck := bitsOf(r.Told.Value), float64(r.Bottleneck)
 	var used float64
 	switch {

@@ -7,4 +7,4 @@ import (
 )
 
 // checks are the properties that a run of the scenario is judged by.
-func checks(sc *harness.Scenario) []state.Check { return properties.For(sc.Events) }
+func checks(sc *harness.Scenario) []state.Check { return properties.For(sc.Topology, sc.Events) }

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bagrig/bagrig/fib"
+	"github.com/bagrig/bagrig/harness"
+	"github.com/bagrig/bagrig/harness/report"
 )
 
 // printed compares with a file under testdata, or rewrites it if BAGRIG_UPDATE
@@ -99,4 +101,49 @@ func TestBadInputToFIBIsNamed(t *testing.T) {
 			t.Errorf("%v: got exit status %d, stdout %q, stderr %q, want %d and %q", c.args, got.code, got.stdout, got.stderr, exitBad, c.want)
 		}
 	}
+}
+
+// exhaustion writes the small exhaustion scenario with another overflow policy.
+func exhaustion(t *testing.T, overflow string) string {
+	t.Helper()
+	sc, err := harness.Embedded("group-exhaustion-mini")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), overflow+".yaml")
+	text := strings.Replace(string(sc.Source), "\n  overflow: share\n", "\n  overflow: "+overflow+"\n", 1)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestExhaustionShowsWhatEveryPolicyDoesAndEndsByTheOneItHas(t *testing.T) {
+	for _, c := range []struct {
+		overflow string
+		code     int
+	}{{"share", exitHeld}, {"exceed", exitViolated}, {"reject", exitViolated}} {
+		out := t.TempDir()
+		got := bagrig(t, "run", exhaustion(t, c.overflow), "--out", out)
+		if got.code != c.code {
+			t.Errorf("%s: got exit status %d, want %d\n%s%s", c.overflow, got.code, c.code, got.stdout, got.stderr)
+		}
+		wantAll(t, c.overflow, got.stdout, "\nwhen full  ", "\nexceed     EXCEEDED on 4 devices", "\nshare      kept", "\nr1-bag1   eight-groups ")
+		doc := latest(t, out)
+		if doc.FIB == nil || len(doc.FIB.Devices) != 56 || len(doc.FIB.Policies) != len(fib.Overflows()) {
+			t.Errorf("%s: got run.json's fib %+v, want 56 devices and %d policies", c.overflow, doc.FIB, len(fib.Overflows()))
+		}
+		text, err := os.ReadFile(filepath.Join(out, report.LatestLink, report.FIBTextFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantAll(t, report.FIBTextFile, string(text), "\nr1-bag1 ", "\nwhen full ")
+	}
+}
+
+func TestACompromiseIsShownWhereTheEntryIs(t *testing.T) {
+	show := bagrig(t, "show", "fib", "group-exhaustion-mini", "--at", "8", "--device", "r1-bag1", "--prefix", "10.2.0.0/24")
+	wantAll(t, "show fib", show.stdout, "(shared)")
+	explain := bagrig(t, "explain", "group-exhaustion-mini", "r1-bag1", "10.2.0.0/24", "--at", "8")
+	wantAll(t, "explain", explain.stdout, "hardware  eight-groups: ", "shared because the table is full")
 }

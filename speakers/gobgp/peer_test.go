@@ -165,26 +165,54 @@ type rawPeer struct {
 	updates chan *bgp.BGPUpdate // every UPDATE that arrived
 	bytes   chan []byte         // and as it was on the wire
 	opens   chan []byte         // the body of every OPEN that arrived
+	notices chan *bgp.BGPNotification
 }
 
 func dialRaw(t *testing.T, from, to netip.Addr, asn uint32) *rawPeer {
+	t.Helper()
+	p := connectRaw(t, from, to)
+	p.open(from.String(), asn)
+	return p
+}
+
+func connectRaw(t *testing.T, from, to netip.Addr) *rawPeer {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
 	conn, err := dialer.Dial("tcp", netip.AddrPortFrom(to, testPort).String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &rawPeer{t: t, conn: conn, updates: make(chan *bgp.BGPUpdate, 1000), bytes: make(chan []byte, 1000), opens: make(chan []byte, 10)}
-	p.send(bgp.NewBGPOpenMessage(bgp.AS_TRANS, 65535, from.String(), []bgp.OptionParameterInterface{
+	p := &rawPeer{
+		t: t, conn: conn, updates: make(chan *bgp.BGPUpdate, 1000), bytes: make(chan []byte, 1000),
+		opens: make(chan []byte, 10), notices: make(chan *bgp.BGPNotification, 10),
+	}
+	done := make(chan struct{})
+	go p.read(done)
+	t.Cleanup(func() { conn.Close(); <-done })
+	return p
+}
+
+// open sends OPEN and agrees to the other end's.
+func (p *rawPeer) open(id string, asn uint32) {
+	p.t.Helper()
+	p.send(bgp.NewBGPOpenMessage(bgp.AS_TRANS, 65535, id, []bgp.OptionParameterInterface{
 		bgp.NewOptionParameterCapability([]bgp.ParameterCapabilityInterface{
 			bgp.NewCapFourOctetASNumber(asn), bgp.NewCapMultiProtocol(bgp.RF_IPv4_UC),
 		}),
 	}))
 	p.send(bgp.NewBGPKeepAliveMessage())
-	done := make(chan struct{})
-	go p.read(done)
-	t.Cleanup(func() { conn.Close(); <-done })
-	return p
+}
+
+// notification waits for one.
+func (p *rawPeer) notification() *bgp.BGPNotification {
+	p.t.Helper()
+	select {
+	case n := <-p.notices:
+		return n
+	case <-time.After(wait):
+		p.t.Fatalf("no NOTIFICATION after %v", wait)
+		return nil
+	}
 }
 
 func (p *rawPeer) read(done chan struct{}) {
@@ -201,7 +229,11 @@ func (p *rawPeer) read(done chan struct{}) {
 		if head[len(head)-1] == bgp.BGP_MSG_OPEN {
 			p.opens <- body
 		}
-		if m, err := bgp.ParseBGPMessage(append(head, body...)); err == nil && m.Header.Type == bgp.BGP_MSG_UPDATE {
+		m, err := bgp.ParseBGPMessage(append(head, body...))
+		if err == nil && m.Header.Type == bgp.BGP_MSG_NOTIFICATION {
+			p.notices <- m.Body.(*bgp.BGPNotification)
+		}
+		if err == nil && m.Header.Type == bgp.BGP_MSG_UPDATE {
 			p.bytes <- body
 			p.updates <- m.Body.(*bgp.BGPUpdate)
 		}
