@@ -40,16 +40,13 @@ type heardBundle struct {
 const recentStates = 8
 
 func newJudge(net *state.Network, settings []topologies.Settings) (*judge, error) {
-	if !net.Damping.Memoryless() {
-		return nil, fmt.Errorf("damping %q: the graph can judge only told-value stages without memory", net.Damping.Name)
-	}
-	var level func(uint64) uint64
-	if grid := net.Damping.Quantizer(); grid != nil {
-		level = grid.Level
+	plan := net.DampingPlan()
+	if err := judgeable(plan); err != nil {
+		return nil, err
 	}
 	j := &judge{
 		net: net, recent: map[string]*oracle.State{}, devices: make([]oracle.Device, len(net.Topology.Devices)),
-		dampedOracle: oracle.New(net.Topology, level), trueOracle: oracle.New(net.Topology, nil),
+		dampedOracle: oracle.NewPlaced(net.Topology, levels(net)), trueOracle: oracle.New(net.Topology, nil),
 	}
 	j.first = settings
 	if j.first == nil {
@@ -58,13 +55,41 @@ func newJudge(net *state.Network, settings []topologies.Settings) (*judge, error
 	for i := range j.first {
 		j.devices[i].Settings = &j.first[i]
 	}
-	for _, b := range net.Topology.Bundles {
-		h := heardBundle{policy: net.Damping.NewBundle(), there: b.Capacity(b.Members)}
+	for i, b := range net.Topology.Bundles {
+		info := net.BundleInfo(i)
+		h := heardBundle{policy: plan.ForBundle(info).NewBundleFor(info), there: b.Capacity(b.Members)}
 		h.passed, h.next = h.policy.Step(0, h.there)
 		j.bundles = append(j.bundles, h)
 	}
 	j.damped, j.truth = j.dampedState(), j.trueState()
 	return j, errors.Join(j.damped.Err(), j.truth.Err())
+}
+
+// levels are the values that devices tell, by the damping of each place.
+func levels(net *state.Network) oracle.Level {
+	at, known := net.ToldDampings(), map[int]func(uint64) uint64{}
+	for d := range net.Topology.Devices {
+		for p := range net.Topology.Prefixes {
+			if t := at(d, p); known[t.Rule] == nil {
+				known[t.Rule] = level(t.Pipeline)
+			}
+		}
+	}
+	return func(device, prefix int, bits uint64) uint64 { return known[at(device, prefix).Rule](bits) }
+}
+
+// level is what told stages without a memory make of a value.
+func level(p damping.Pipeline) func(uint64) uint64 {
+	if len(p.Told) == 0 {
+		return func(bits uint64) uint64 { return bits }
+	}
+	if grid := p.Quantizer(); grid != nil {
+		return grid.Level
+	}
+	return func(bits uint64) uint64 {
+		told, _ := p.NewTold().Step(0, damping.Value{Reach: damping.Valued, Bits: bits})
+		return told.Bits
+	}
 }
 
 // world is what the graph's opinion follows from.

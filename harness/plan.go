@@ -37,6 +37,20 @@ func readPlan(n yamltree.Node, sizes damping.Sizes) damping.Plan {
 	return plan
 }
 
+// readDamping reads what damps the network. A plan without rules is one pipeline
+// everywhere.
+func (sc *Scenario) readDamping(n yamltree.Node) {
+	plan := readPlan(n, damping.Sizes{Step: sc.Topology.SmallestSpeed()})
+	if err := judgeable(plan); err != nil {
+		n.Reject("%v", err)
+		return
+	}
+	sc.Damping = plan.Default
+	if len(plan.Bundle)+len(plan.Told) > 0 {
+		sc.Plan = &plan
+	}
+}
+
 // planTree is the decoded tree of a plan with the nodes that it came from.
 type planTree struct {
 	root  string // the path of the plan in the document

@@ -21,6 +21,7 @@ var ErrNoEffect = errors.New("no effect")
 type Options struct {
 	Topology *topologies.Topology
 	Damping  damping.Pipeline
+	Plan     *damping.Plan         // what damping stands where; nil = Damping everywhere
 	Settings []topologies.Settings // of the speakers, by device; nil = all topologies.DefaultSettings
 	Hardware []state.Hardware      // by device; nil = state.HardwareOf the topology
 	Compare  bool                  // keep a hardware table of each overflow policy beside every table
@@ -49,13 +50,20 @@ type Rig struct {
 	established, quiet time.Duration
 }
 
+func (o Options) validateDamping() error {
+	if o.Plan != nil {
+		return o.Plan.Validate()
+	}
+	return o.Damping.Validate()
+}
+
 // Start brings a network up: all sessions Established, all prefixes originated,
 // and settled. Close must be called unless it returns an error.
 func Start(ctx context.Context, opts Options) (_ *Rig, err error) {
 	if opts.Observer == nil {
 		opts.Observer = silence{}
 	}
-	if err := opts.Damping.Validate(); err != nil {
+	if err := opts.validateDamping(); err != nil {
 		return nil, err
 	}
 	if opts.Hardware == nil {
@@ -65,13 +73,13 @@ func Start(ctx context.Context, opts Options) (_ *Rig, err error) {
 	}
 	r := &Rig{
 		opts: opts, members: fullMembers(opts.Topology),
-		net: &state.Network{Topology: opts.Topology, Index: opts.Topology.Index(), Damping: opts.Damping, Hardware: opts.Hardware},
+		net: &state.Network{Topology: opts.Topology, Index: opts.Topology.Index(), Damping: opts.Damping, Plan: opts.Plan, Hardware: opts.Hardware},
 	}
 	if r.judge, err = newJudge(r.net, opts.Settings); err != nil {
 		return nil, err
 	}
 	engine, err := live.New(live.Options{
-		Topology: opts.Topology, Damping: opts.Damping, Settings: opts.Settings, Hardware: opts.Hardware, Compare: opts.Compare,
+		Topology: opts.Topology, Damping: opts.Damping, Plan: opts.Plan, Settings: opts.Settings, Hardware: opts.Hardware, Compare: opts.Compare,
 		Port: opts.Port, Budget: opts.Budget, Progress: opts.Observer.Progress, Entries: r.entries(),
 	})
 	if err != nil {

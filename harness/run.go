@@ -71,7 +71,7 @@ func play(ctx context.Context, sc *Scenario, opts RunOptions, res *state.Result)
 // rigOptions is the network that the scenario describes.
 func (sc *Scenario) rigOptions(opts RunOptions) Options {
 	return Options{
-		Topology: sc.Topology, Damping: sc.Damping, Settings: sc.Settings, Hardware: sc.Hardware, Compare: sc.Compare, Checks: opts.Checks,
+		Topology: sc.Topology, Damping: sc.Damping, Plan: sc.Plan, Settings: sc.Settings, Hardware: sc.Hardware, Compare: sc.Compare, Checks: opts.Checks,
 		Observer: opts.Observer, Port: opts.Port, Budget: opts.Budget,
 	}
 }

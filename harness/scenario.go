@@ -28,6 +28,7 @@ type Scenario struct {
 	Seed       uint64
 	Topology   *topologies.Topology
 	Damping    damping.Pipeline
+	Plan       *damping.Plan         // what damping stands where; nil = Damping everywhere
 	Settings   []topologies.Settings // of the speakers, by device
 	Hardware   []state.Hardware      // by device
 	Compare    bool                  // show what every overflow policy makes of what is programmed
@@ -101,14 +102,10 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 		Updates: int(t.Get("updates").Int(0, 1, 1<<31)),
 		Radius:  int(t.Get("radius").Int(0, 1, 1<<16)),
 	}
-	preset := m.Get("damping")
-	name := preset.Enum(damping.PresetBagDefault, damping.Presets()...)
 	if sc.Topology == nil {
 		return nil, doc.Err()
 	}
-	if sc.Damping, err = damping.Preset(name, sc.Topology.SmallestSpeed()); err != nil {
-		preset.Reject("%v", err)
-	}
+	sc.readDamping(m.Get("damping"))
 	for _, n := range m.Get("expect-violated").List() {
 		sc.Expect = append(sc.Expect, n.Text(""))
 	}

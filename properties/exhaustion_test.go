@@ -90,7 +90,13 @@ func TestExhaustionIsHeldWithAPolicyAndViolatedWithout(t *testing.T) {
 // TestComparedPoliciesAreWhatEachDoesAlone holds the tables that a run keeps
 // beside its own against runs under each policy.
 func TestComparedPoliciesAreWhatEachDoesAlone(t *testing.T) {
-	compared := ran(t, embedded(t, "group-exhaustion-mini")).Policies
+	res := ran(t, embedded(t, "group-exhaustion-mini"))
+	bag := res.FIB[slices.IndexFunc(res.FIB, func(u state.FIBUse) bool { return u.Report.Device == "r1-bag1" })]
+	if a := bag.Report.Audit; a.GroupsPeak != 7 || a.GroupsPeakEvent != "event 5" || a.Compromises != 10 || bag.Event != "event 7" || bag.Last.Compromises != 0 {
+		t.Errorf("r1-bag1: got a peak of %d in %q, %d compromises in %q, %d at the end, want 7 in event 5, 10 in event 7, none",
+			a.GroupsPeak, a.GroupsPeakEvent, a.Compromises, bag.Event, bag.Last.Compromises)
+	}
+	compared := res.Policies
 	if len(compared) != len(fib.Overflows()) {
 		t.Fatalf("got %d policies, want %d", len(compared), len(fib.Overflows()))
 	}

@@ -282,7 +282,7 @@ func TestProportionAllowsOneErrorPerSumOnTheWay(t *testing.T) {
 		{bag, "10.2.0.0/16", 3},
 	} {
 		w := newWay(m)
-		w.start(p.prefixOf(tc.prefix))
+		w.start(p.prefixOf(tc.prefix), false)
 		if got := 1 + w.beyond(p.deviceOf(tc.device)); got != tc.want {
 			t.Errorf("%s, %s: got n = %d, want %d", tc.device, tc.prefix, got, tc.want)
 		}

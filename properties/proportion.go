@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/fib"
 	"github.com/bagrig/bagrig/harness/state"
 )
@@ -16,10 +17,11 @@ import (
 //
 // of the shares that the undamped network would have, where r is a member's
 // hardware share over its true share, a the bound of (a), 1+e the widest ratio
-// of two told values of one bottleneck value (damping.Law), and n is 1 plus the
+// of two told values of the same capacities (damping.Law), and n is 1 plus the
 // devices on the way whose set for the prefix has two or more members: each of
 // those quantizes a sum anew, while one that only takes a minimum on a shared
-// grid adds nothing.
+// grid adds nothing. Where devices have different pipelines for the prefix, and so
+// perhaps different grids, all devices on the way count.
 //
 // Where an overflow policy gave a set something else than its own vector, a is
 // what the table reports that to cost, if that is more; the note counts those
@@ -51,11 +53,12 @@ func (c *Proportion) Look(m *state.Moment) {
 	if !m.Settled {
 		return
 	}
-	hop := hopError(m)
+	hopsOf := hopsOf(m)
 	w := newWay(m)
 	c.given.start()
 	for p := range m.Topology.Prefixes {
-		w.start(p)
+		hop := hopsOf(p)
+		w.start(p, hop.mixed)
 		for d := range m.Snapshot.Devices {
 			r := &m.Snapshot.Devices[d].Routes[p]
 			if len(r.Set) < 2 {
@@ -63,17 +66,38 @@ func (c *Proportion) Look(m *state.Moment) {
 			}
 			c.found.Exercised++
 			bound := c.hardware(m, d, p, r)
-			c.truth(m, d, p, r, bound, (1+bound)*math.Pow(hop, float64(1+w.beyond(d)))-1)
+			c.truth(m, d, p, r, bound, (1+bound)*math.Pow(hop.factor, float64(1+w.beyond(d)))-1)
 		}
 	}
 	c.found.Note = c.given.note()
 }
 
-// hopError is the factor by which one told value may be off against another
-// of the same bottleneck value: 1 + e.
-func hopError(m *state.Moment) float64 {
-	law := m.Damping.Law()
-	return (1 + law.Over) / (1 - law.Under) * (1 + float32Hop)
+// hops is the factor by which one told value of a prefix may be off against
+// another of the same capacities, 1 + e: the widest of the prefix's pipelines
+// anywhere, after the widest of any bundle. Mixed tells that devices have different
+// pipelines for the prefix, so that none may count on the others' grid.
+type hops struct {
+	factor float64
+	mixed  bool
+}
+
+func hopsOf(m *state.Moment) func(prefix int) hops {
+	width := func(l damping.Law) float64 { return (1 + l.Over) / (1 - l.Under) }
+	plan, told, bundles := m.DampingPlan(), m.ToldDampings(), 1.0
+	for b := range m.Topology.Bundles {
+		info := m.BundleInfo(b)
+		bundles = max(bundles, width(plan.ForBundle(info).LawFor(info)))
+	}
+	return func(prefix int) hops {
+		h := hops{factor: 1}
+		for d := range m.Topology.Devices {
+			t := told(d, prefix)
+			h.factor = max(h.factor, width(t.Law))
+			h.mixed = h.mixed || t.Rule != told(0, prefix).Rule
+		}
+		h.factor *= bundles * (1 + float32Hop)
+		return h
+	}
 }
 
 // hardware judges half (a) and returns the bound.
@@ -184,6 +208,7 @@ func shareError(members []fib.Weighted, set []state.Member) worstShare {
 type way struct {
 	m      *state.Moment
 	prefix int
+	all    bool  // count every device, not only those that sum
 	count  []int // by device: summing devices beyond it on the worst branch, +1; 0 = not known; -1 = being counted
 }
 
@@ -191,8 +216,8 @@ func newWay(m *state.Moment) *way {
 	return &way{m: m, count: make([]int, len(m.Snapshot.Devices))}
 }
 
-func (w *way) start(prefix int) {
-	w.prefix = prefix
+func (w *way) start(prefix int, all bool) {
+	w.prefix, w.all = prefix, all
 	clear(w.count)
 }
 
@@ -211,7 +236,7 @@ func (w *way) beyond(d int) int {
 			continue
 		}
 		n := w.beyond(to)
-		if len(w.m.Snapshot.Devices[to].Routes[w.prefix].Set) >= 2 {
+		if w.all || len(w.m.Snapshot.Devices[to].Routes[w.prefix].Set) >= 2 {
 			n++
 		}
 		most = max(most, n)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/bagrig/bagrig/harness"
@@ -62,4 +63,21 @@ func holds(t *testing.T, name string, sc *harness.Scenario) *state.Result {
 		}
 	}
 	return res
+}
+
+func TestTheScenarioOfTheREADMEIsRead(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(readme), "```yaml\n")
+	text, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("README.md: no YAML example")
+	}
+	sc, err := harness.ReadScenario("README.md", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, "README.md", sc)
 }

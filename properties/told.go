@@ -24,13 +24,14 @@ func NewToldWithinLaw() *ToldWithinLaw {
 //
 // The upper bound holds at every moment. The lower one, and that a device with
 // a route tells it, hold once the input has stopped for the law's time; a
-// pipeline whose told stages have no memory needs none.
+// pipeline whose told stages have no memory needs none. The pipeline is that of
+// the device and the prefix; what bundle stages do is in the bottleneck value.
 func (c *ToldWithinLaw) Look(m *state.Moment) {
-	law := m.Damping.Law()
-	final := m.Settled || m.Damping.Memoryless()
+	damping := m.ToldDampings()
 	for d := range m.Snapshot.Devices {
 		for p := range m.Snapshot.Devices[d].Routes {
-			r := &m.Snapshot.Devices[d].Routes[p]
+			r, damped := &m.Snapshot.Devices[d].Routes[p], damping(d, p)
+			final := m.Settled || damped.Memoryless
 			switch {
 			case r.Told.Present && !r.Reachable():
 				c.violate(m, at(m.Network, d, p), "tells %s without a route", toldText(m.Network, r.Told))
@@ -50,7 +51,7 @@ func (c *ToldWithinLaw) Look(m *state.Moment) {
 				continue
 			}
 			c.found.Exercised++
-			low, high := law.Range(r.Bottleneck)
+			low, high := damped.Law.Range(r.Bottleneck)
 			c.value(m, d, p, r, float64(low), float64(high), final)
 		}
 	}

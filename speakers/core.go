@@ -24,6 +24,7 @@ type Core struct {
 	forwardTo  time.Duration // when a drained device stops forwarding; Never unless it is drained and still forwards
 	sessions   []session
 	parallel   bool // two sessions lead to one neighbour
+	timed      bool // some prefix's damping may set a timer
 	originates bool
 	candidates []candidate // by prefix, then by session
 	prefixes   []prefix
@@ -67,6 +68,7 @@ type prefix struct {
 	hops      []Hop
 	told      Told
 	policy    damping.ToldPolicy
+	stages    *toldStages // what policy is made of
 	next      time.Duration
 }
 
@@ -89,11 +91,15 @@ func New(cfg Config) *Core {
 		set:        make([]int, 0, len(cfg.Sessions)),
 		hops:       make([]Hop, 0, len(cfg.Sessions)),
 	}
+	plan := damping.Uniform(cfg.Damping)
+	if cfg.Plan != nil {
+		plan = *cfg.Plan
+	}
 	seen := map[int32]bool{}
 	for i, s := range cfg.Sessions {
 		c.parallel = c.parallel || seen[s.Neighbor]
 		seen[s.Neighbor] = true
-		policy := cfg.Damping.NewBundle()
+		policy := plan.ForBundle(s.Info).NewBundleFor(s.Info)
 		capacity := s.Capacity
 		if cfg.Restart != nil {
 			capacity = cfg.Restart.Bundles[i]
@@ -102,9 +108,7 @@ func New(cfg Config) *Core {
 		c.sessions[i] = session{capacity: capacity, policy: policy, passed: passed, next: next, staleTo: Never}
 		c.next = min(c.next, next)
 	}
-	for i := range c.prefixes {
-		c.prefixes[i] = prefix{origin: -1, aggregate: -1, policy: cfg.Damping.NewTold(), next: Never}
-	}
+	c.newTold(plan)
 	for i, o := range cfg.Origins {
 		c.prefixes[o.Prefix].origin = int32(i)
 	}
@@ -123,6 +127,31 @@ func New(cfg Config) *Core {
 		c.next = min(c.next, c.deferTo)
 	}
 	return c
+}
+
+// toldStages are the told stages of one rule of the damping plan at this
+// speaker, and what they keep for all its prefixes together.
+type toldStages struct {
+	stages  []damping.ToldStage
+	speaker *damping.Speaker
+}
+
+// newTold makes all prefixes with their damping.
+func (c *Core) newTold(plan damping.Plan) {
+	rules := map[int]*toldStages{}
+	for i := range c.prefixes {
+		class := ""
+		if i < len(c.cfg.Classes) {
+			class = c.cfg.Classes[i]
+		}
+		pipeline, rule := plan.ForTold(c.cfg.Role.String(), class)
+		if rules[rule] == nil {
+			rules[rule] = &toldStages{pipeline.Told, pipeline.NewSpeaker(c.cfg.Number)}
+			c.timed = c.timed || pipeline.Timed()
+		}
+		stages := rules[rule]
+		c.prefixes[i] = prefix{origin: -1, aggregate: -1, policy: stages.speaker.NewTold(uint64(i)), stages: stages, next: Never}
+	}
 }
 
 // Next is when the core must be stepped again although no input came, or Never.
@@ -352,7 +381,7 @@ func (c *Core) settleTimers() {
 	for s := range c.sessions {
 		c.next = min(c.next, c.sessions[s].next, c.sessions[s].staleTo)
 	}
-	if c.cfg.Damping.Timed() {
+	if c.timed {
 		for p := range c.prefixes {
 			c.next = min(c.next, c.prefixes[p].next)
 		}

@@ -514,11 +514,11 @@ func TestConfigOfATopology(t *testing.T) {
 	pipeline := held(time.Second)
 	got := speakers.ConfigOf(top, top.Index(), 1, pipeline)
 	same(t, "config", got, speakers.Config{
-		ASN: 2, Role: topologies.Edge, Prefixes: 3, Classes: []string{"spine", "fabric", "region"}, Damping: pipeline,
+		ASN: 2, Role: topologies.Edge, Prefixes: 3, Classes: []string{"spine", "fabric", "region"}, Damping: pipeline, Number: 1,
 		Sessions: []speakers.Session{
-			{Bundle: 0, Neighbor: 0, NeighborASN: 1, NeighborRole: topologies.Spine, Capacity: 2 * unit},
-			{Bundle: 1, Neighbor: 2, NeighborASN: 3, NeighborRole: topologies.Bag, Capacity: 3 * unit},
-			{Bundle: 2, Neighbor: 0, NeighborASN: 1, NeighborRole: topologies.Spine, Capacity: 4 * unit},
+			{Bundle: 0, Neighbor: 0, NeighborASN: 1, NeighborRole: topologies.Spine, Capacity: 2 * unit, Info: damping.BundleInfo{Members: 2, Speed: unit, Class: "spine-edge"}},
+			{Bundle: 1, Neighbor: 2, NeighborASN: 3, NeighborRole: topologies.Bag, Capacity: 3 * unit, Info: damping.BundleInfo{Members: 3, Speed: unit, Class: "edge-bag"}},
+			{Bundle: 2, Neighbor: 0, NeighborASN: 1, NeighborRole: topologies.Spine, Capacity: 4 * unit, Info: damping.BundleInfo{Members: 4, Speed: unit, Class: "spine-edge"}},
 		},
 		// Its bundles at full health, unless the prefix says otherwise.
 		Origins: []speakers.Origin{{Prefix: 1, Bandwidth: 9 * unit}, {Prefix: 2, Bandwidth: 5}},

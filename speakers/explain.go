@@ -375,7 +375,7 @@ func (c *Core) whyUnvalued(p int32, set []int, best int) string {
 // leading ones without a memory, the core's own output for the rest.
 func (c *Core) toldStages(pre *prefix) (list []Stage) {
 	in := pre.in
-	stages := c.cfg.Damping.Told
+	stages := pre.stages.stages
 	for i, stage := range stages {
 		m, ok := stage.(interface{ Memoryless() bool })
 		if !ok || !m.Memoryless() {

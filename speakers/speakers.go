@@ -35,6 +35,8 @@ type Config struct {
 	// more-specifics come from below, ascending by Prefix; none is in Origins.
 	Aggregates []Aggregate
 	Damping    damping.Pipeline
+	Plan       *damping.Plan        // what damping stands where; nil = Damping everywhere
+	Number     uint64               // tells speakers apart for damping stages with a random part
 	Settings   *topologies.Settings // nil = topologies.DefaultSettings
 	Linger     time.Duration        // how long a drained device still forwards; 0 = topologies.DefaultLinger
 	Restart    *Restart             // nil = the first start
@@ -53,7 +55,8 @@ type Session struct {
 	Neighbor     int32 // device index; stands for the router id
 	NeighborASN  uint32
 	NeighborRole topologies.Role
-	Capacity     uint64 // bits/s of the bundle at full health
+	Capacity     uint64             // bits/s of the bundle at full health
+	Info         damping.BundleInfo // what its damping may know
 }
 
 // Origin is a prefix that the device originates.
@@ -72,7 +75,7 @@ type Aggregate struct {
 // ConfigOf gives the configuration of one device of a topology.
 func ConfigOf(t *topologies.Topology, ix *topologies.Index, device int, pipeline damping.Pipeline) Config {
 	d := t.Devices[device]
-	cfg := Config{ASN: d.ASN, Role: d.Role, Prefixes: len(t.Prefixes), Damping: pipeline}
+	cfg := Config{ASN: d.ASN, Role: d.Role, Prefixes: len(t.Prefixes), Damping: pipeline, Number: uint64(device)}
 	for _, b := range ix.Of[device] {
 		bundle, ends := t.Bundles[b], ix.Ends[b]
 		neighbor := ends[0]
@@ -82,6 +85,7 @@ func ConfigOf(t *topologies.Topology, ix *topologies.Index, device int, pipeline
 		cfg.Sessions = append(cfg.Sessions, Session{
 			Bundle: int32(b), Neighbor: int32(neighbor), NeighborASN: t.Devices[neighbor].ASN,
 			NeighborRole: t.Devices[neighbor].Role, Capacity: bundle.Capacity(bundle.Members),
+			Info: damping.BundleInfo{Members: bundle.Members, Speed: bundle.Speed, Length: bundle.Length, Class: t.BundleClass(bundle)},
 		})
 	}
 	for i, p := range t.Prefixes {

@@ -31,6 +31,7 @@ import (
 type Options struct {
 	Topology *topologies.Topology
 	Damping  damping.Pipeline
+	Plan     *damping.Plan         // what damping stands where; nil = Damping everywhere
 	Settings []topologies.Settings // by device; nil = all topologies.DefaultSettings
 	Hardware []state.Hardware      // by device; nil = state.HardwareOf the topology
 	Compare  bool                  // keep a table of each overflow policy beside every table
@@ -177,7 +178,7 @@ func (e *Engine) startSpeakers(ctx context.Context) error {
 		}
 		e.progress(StageStart, i, len(e.topology.Devices))
 		cfg := speakers.ConfigOf(e.topology, e.index, i, e.opts.Damping)
-		cfg.Settings = &e.settings[i]
+		cfg.Plan, cfg.Settings = e.opts.Plan, &e.settings[i]
 		core := speakers.New(cfg)
 		s, err := gobgp.Start(ctx, gobgp.Options{
 			Name: d.Name, RouterID: e.plan.device[i], Port: e.opts.Port, Listen: e.plan.listen[i],

@@ -23,7 +23,7 @@ func (e *Engine) stopSpeaker(device int32) (down []int32) {
 // startAgain gives a device a new core and returns the sessions that come back.
 func (e *Engine) startAgain(ctx context.Context, device int32) (up []int32, err error) {
 	cfg := speakers.ConfigOf(e.topology, e.index, int(device), e.opts.Damping)
-	cfg.Settings = &e.settings[device]
+	cfg.Plan, cfg.Settings = e.opts.Plan, &e.settings[device]
 	cfg.Restart = &speakers.Restart{At: e.now, Drain: e.drains[device]}
 	for _, s := range cfg.Sessions {
 		cfg.Restart.Bundles = append(cfg.Restart.Bundles, e.topology.Bundles[s.Bundle].Capacity(e.members[s.Bundle]))

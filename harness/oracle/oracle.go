@@ -34,7 +34,7 @@ type Oracle struct {
 	names    []string // by device
 	prefixes []string
 	classes  []string // by prefix
-	level    func(uint64) uint64
+	level    Level
 	err      error // what New found wrong with the topology
 
 	asn  []uint32          // by device
@@ -69,8 +69,17 @@ type end struct {
 // A topology that is not valid gives states with an error, see State.Err.
 func New(t *topologies.Topology, level func(uint64) uint64) *Oracle {
 	if level == nil {
-		level = func(bits uint64) uint64 { return bits }
+		return NewPlaced(t, func(_, _ int, bits uint64) uint64 { return bits })
 	}
+	return NewPlaced(t, func(_, _ int, bits uint64) uint64 { return level(bits) })
+}
+
+// Level is the value that a device tells of a prefix, both by their index in the
+// topology, where its bottleneck value is the given one; in bits/s.
+type Level func(device, prefix int, bits uint64) uint64
+
+// NewPlaced is New where what is told differs by device and prefix.
+func NewPlaced(t *topologies.Topology, level Level) *Oracle {
 	o := &Oracle{name: t.Name, level: level, bundles: len(t.Bundles)}
 	for i, d := range t.Devices {
 		o.names = append(o.names, d.Name)

@@ -158,7 +158,7 @@ func (w *work) offer(d int32, e *entry, bottleneck uint64, valued bool) {
 		bottleneck /= max(1, w.hearers(d, e))
 	}
 	e.valued, e.bottleneck = true, bottleneck
-	e.value = toWire(w.o.level(bottleneck))
+	e.value = toWire(w.o.level(int(d), w.prefix, bottleneck))
 	e.heard = fromWire(e.value)
 }
 

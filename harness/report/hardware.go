@@ -264,6 +264,8 @@ func parts(n Number) string {
 		return "infinite"
 	case f < 100*leastError:
 		return "0 %"
+	case f < 0.05:
+		return "<0.1 %"
 	default:
 		return strconv.FormatFloat(f, 'f', 1, 64) + " %"
 	}

@@ -25,7 +25,8 @@ type Network struct {
 	Topology *topologies.Topology
 	Index    *topologies.Index
 	Damping  damping.Pipeline
-	Hardware []Hardware // by device
+	Plan     *damping.Plan // what damping stands where; nil = Damping everywhere
+	Hardware []Hardware    // by device
 }
 
 // Moment is what a check sees: the network at quiet.
