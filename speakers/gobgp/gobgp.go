@@ -78,6 +78,7 @@ type Speaker struct {
 
 	closed  bool
 	managed int              // management operations asked of the server
+	known   int              // neighbours added and not deleted
 	spare   []speakers.Input // the queue that the last step emptied
 	effects []speakers.Effect
 	told    []speakers.Told // by prefix
@@ -311,6 +312,7 @@ func (s *Speaker) AddPeer(ctx context.Context, bundle int32) error {
 	if err != nil {
 		return fmt.Errorf("speaker %q: add peer %s: %w", s.opts.Name, p.Remote, err)
 	}
+	s.known++
 	return nil
 }
 
@@ -325,6 +327,7 @@ func (s *Speaker) DeletePeer(ctx context.Context, bundle int32) error {
 	if err != nil {
 		return fmt.Errorf("speaker %q: delete peer %s: %w", s.opts.Name, p.Remote, err)
 	}
+	s.known--
 	return nil
 }
 
@@ -338,8 +341,9 @@ func (s *Speaker) peer(bundle int32) (Peer, error) {
 }
 
 // Close stops the server and returns when its goroutine has ended. The watcher
-// must be gone before StopBgp, which otherwise can wait for it for ever. A
-// second Close does nothing.
+// must be gone before StopBgp, which otherwise can wait for it for ever. StopBgp
+// waits until deleted neighbours have gone too, but only if it finds one that is
+// not deleted. A second Close does nothing.
 func (s *Speaker) Close() error {
 	if s.closed {
 		return nil
@@ -349,7 +353,11 @@ func (s *Speaker) Close() error {
 		s.unwatch()
 		s.hook.waitManaged(s.managed + 1) // the watcher's own farewell is one more
 	}
-	err := s.server.StopBgp(context.Background(), &api.StopBgpRequest{})
+	var err error
+	if s.unwatch != nil && s.known == 0 && len(s.opts.Peers) > 0 {
+		err = s.AddPeer(context.Background(), s.opts.Peers[0].Bundle)
+	}
+	err = errors.Join(err, s.server.StopBgp(context.Background(), &api.StopBgpRequest{}))
 	s.hook.stop()
 	// One last call wakes Serve, which then ends in the hook.
 	go func() { _, _ = s.server.GetBgp(context.Background(), &api.GetBgpRequest{}) }()

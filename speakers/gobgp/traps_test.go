@@ -3,6 +3,7 @@ package gobgp
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -254,13 +255,32 @@ func TestCloseEndsTheServersGoroutines(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	l := &lab{t: t, net: 10, log: newEventLog()}
 	s, err := Start(context.Background(), Options{
-		Name: "alone", RouterID: l.addr(1), Port: -1, Core: speakers.New(speakers.Config{}), Prefixes: NewPrefixes(nil), Events: l.log,
+		Name: "alone", RouterID: l.addr(1), Port: -1, Core: speakers.New(speakers.Config{}), Config: speakers.Config{ASN: 65000}, Prefixes: NewPrefixes(nil), Events: l.log,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
+	}
+	goleak.VerifyNone(t, before)
+}
+
+// StopBgp does not wait for neighbours deleted before it when no other is left.
+func TestCloseWaitsForTheLastNeighbourDeletedJustBefore(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	for range 500 {
+		l := &lab{t: t, net: 12, log: newEventLog()}
+		s, err := Start(context.Background(), Options{
+			Name: "leaf", RouterID: l.addr(1), Port: -1, Core: speakers.New(speakers.Config{}), Config: speakers.Config{ASN: 65000}, Prefixes: NewPrefixes(nil), Events: l.log,
+			Peers: []Peer{{Bundle: 0, Local: l.addr(1), Remote: l.addr(2), ASN: 65001}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(s.AddPeer(t.Context(), 0), s.DeletePeer(t.Context(), 0), s.Close()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	goleak.VerifyNone(t, before)
 }
