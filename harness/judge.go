@@ -98,9 +98,10 @@ type world struct {
 	devices []oracle.Device
 }
 
-// graph is the bundle as the graph takes it.
+// graph is the bundle as the graph takes it. The session of a bundle that is down
+// has fallen, also where the bundle's damping has not passed that on yet.
 func (b *heardBundle) graph() oracle.Bundle {
-	return oracle.Bundle{Capacity: b.passed.Capacity, Trial: b.passed.Trial, Closed: b.closed}
+	return oracle.Bundle{Capacity: b.passed.Capacity, Trial: b.passed.Trial, Closed: b.closed || b.there == 0 && b.passed.Capacity > 0}
 }
 
 // heard is the world as the bundles' damping passes it.
@@ -184,7 +185,7 @@ const before, after = 0, 1
 // the order of the devices and then of the bundles, and the true one.
 func (j *judge) change(now time.Duration, changes []state.Change) (damped []transition, truth transition, err error) {
 	truth.from = j.truth
-	touched, reset := map[int]bool{}, map[int]bool{}
+	touched, reset := map[int]oracle.Bundle{}, map[int]bool{} // as they were
 	add := func(t transition) {
 		t.from = j.damped
 		j.damped = j.dampedState()
@@ -192,13 +193,18 @@ func (j *judge) change(now time.Duration, changes []state.Change) (damped []tran
 		damped = append(damped, t)
 		err = errors.Join(err, j.damped.Err())
 	}
+	touch := func(b int) {
+		if _, ok := touched[b]; !ok {
+			touched[b] = j.bundles[b].graph()
+		}
+	}
 	for _, c := range changes {
 		switch c.Kind {
 		case state.SetMembers:
+			touch(int(c.Bundle))
 			j.bundles[c.Bundle].there = j.net.Topology.Bundles[c.Bundle].Capacity(c.Members)
-			touched[int(c.Bundle)] = true
 		case state.Reset:
-			touched[int(c.Bundle)] = true
+			touch(int(c.Bundle))
 			reset[int(c.Bundle)] = true
 		case state.SetKnob, state.SetDrain:
 			was := j.devices[c.Device]
@@ -210,10 +216,13 @@ func (j *judge) change(now time.Duration, changes []state.Change) (damped []tran
 	}
 	for i := range j.bundles {
 		b := &j.bundles[i]
-		if !touched[i] && b.next > now {
+		was, ok := touched[i]
+		if !ok && b.next > now {
 			continue
 		}
-		was := b.graph()
+		if !ok {
+			was = b.graph()
+		}
 		b.passed, b.next = b.policy.Step(now, b.there)
 		b.closed = b.closed && !reset[i] && b.there > 0
 		if b.graph() != was {

@@ -2,9 +2,12 @@ package harness
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/topologies"
 	"github.com/bagrig/bagrig/topologies/yamltree"
 )
 
@@ -41,14 +44,49 @@ func readPlan(n yamltree.Node, sizes damping.Sizes) damping.Plan {
 // everywhere.
 func (sc *Scenario) readDamping(n yamltree.Node) {
 	plan := readPlan(n, damping.Sizes{Step: sc.Topology.SmallestSpeed()})
-	if err := judgeable(plan); err != nil {
-		n.Reject("%v", err)
-		return
+	for _, err := range []error{placed(plan, sc.Topology), judgeable(plan)} {
+		if err != nil {
+			n.Reject("%v", err)
+			return
+		}
 	}
 	sc.Damping = plan.Default
 	if len(plan.Bundle)+len(plan.Told) > 0 {
 		sc.Plan = &plan
 	}
+}
+
+// placed tells whether the rules of a plan name roles and classes that there are:
+// one with a misspelt name would never be used.
+func placed(p damping.Plan, t *topologies.Topology) error {
+	bundles, prefixes := map[string]bool{}, map[string]bool{}
+	for _, b := range t.Bundles {
+		bundles[t.BundleClass(b)] = true
+	}
+	for _, x := range t.Prefixes {
+		prefixes[x.Class] = true
+	}
+	unknown := func(place string, i int, class, things string, known map[string]bool) error {
+		if class == "" || known[class] {
+			return nil
+		}
+		return fmt.Errorf("plan %q: %s rule %d: class %q: the topology's %s have %s",
+			p.Name, place, i+1, class, things, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+	}
+	for i, r := range p.Bundle {
+		if err := unknown("bundle", i, r.Class, "bundles", bundles); err != nil {
+			return err
+		}
+	}
+	for i, r := range p.Told {
+		if _, ok := topologies.ParseRole(r.Role); r.Role != "" && !ok {
+			return fmt.Errorf("plan %q: told rule %d: role %q: want spine, edge, bag, hub or backbone", p.Name, i+1, r.Role)
+		}
+		if err := unknown("told", i, r.Class, "prefixes", prefixes); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // planTree is the decoded tree of a plan with the nodes that it came from.

@@ -7,6 +7,7 @@
 package harness
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"fmt"
@@ -110,7 +111,7 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 		sc.Expect = append(sc.Expect, n.Text(""))
 	}
 	sc.readSpeakers(m.Get("speakers"))
-	sc.readEvents(m.Get("events"))
+	sc.readEvents(m.Get("events"), filepath.Dir(file))
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
@@ -208,7 +209,7 @@ func (sc *Scenario) setKnobs(knobs []yamltree.Entry, chosen func(topologies.Devi
 
 // readEvents reads the events and plays them on paper, so that one that has no
 // place in the topology is found before anything starts.
-func (sc *Scenario) readEvents(list yamltree.Node) {
+func (sc *Scenario) readEvents(list yamltree.Node, folder string) {
 	paper := state.NewPaper(sc.Topology, sc.Topology.Index())
 	for _, item := range list.List() {
 		entries := item.Entries()
@@ -218,9 +219,12 @@ func (sc *Scenario) readEvents(list yamltree.Node) {
 		}
 		kind, fields, nodes := entries[0], map[string]string{}, map[string]yamltree.Node{}
 		for _, f := range kind.Node.Entries() {
-			fields[f.Name], nodes[f.Name] = f.Node.Scalar(""), f.Node
+			fields[f.Name], nodes[f.Name] = fieldText(f), f.Node
 		}
 		e, err := state.ParseEvent(kind.Name, fields)
+		if err == nil {
+			err = readSeries(&e, folder)
+		}
 		if err == nil {
 			err = paper.Play(e)
 		}
@@ -230,6 +234,43 @@ func (sc *Scenario) readEvents(list yamltree.Node) {
 		}
 		sc.Events = append(sc.Events, e)
 	}
+}
+
+// fieldText is an event's field in text form, in which a list has commas.
+func fieldText(f yamltree.Entry) string {
+	if f.Name != "bundles" || !f.Node.IsList() {
+		return f.Node.Scalar("")
+	}
+	var names []string
+	for _, n := range f.Node.List() {
+		names = append(names, n.Scalar(""))
+	}
+	return strings.Join(names, ",")
+}
+
+// readSeries reads the series of an event that has one in a file, relative to
+// the scenario's folder.
+func readSeries(e *state.Event, folder string) error {
+	if e.File == "" || slices.Contains(damping.Recordings(), e.File) {
+		return nil
+	}
+	path := e.File
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(folder, path)
+	}
+	bad := func(err error) error {
+		return &state.FieldError{Kind: e.Kind, Field: "file", Value: e.File, Want: fmt.Sprintf("%v: want a CSV file, or one of %s", err, strings.Join(damping.Recordings(), ", "))}
+	}
+	data, err := yamltree.ReadFile(path)
+	if err != nil {
+		return bad(err)
+	}
+	series, err := damping.ReadSeries(bytes.NewReader(data))
+	if err != nil {
+		return bad(err)
+	}
+	e.Series = &series
+	return nil
 }
 
 // rejectEvent puts an event's error at the field that it is about.

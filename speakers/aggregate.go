@@ -1,6 +1,7 @@
 package speakers
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/bagrig/bagrig/topologies"
@@ -16,12 +17,16 @@ type aggregate struct {
 	capacity  uint64 // bits/s of the distinct bundles behind the more-specifics
 }
 
+// newAggregates makes the aggregates in an order in which each comes after those
+// that it covers, since it counts them.
 func (c *Core) newAggregates() {
 	for i := range c.cfg.Aggregates {
-		a := &c.cfg.Aggregates[i]
-		c.aggregates = append(c.aggregates, aggregate{cfg: a})
-		c.prefixes[a.Prefix].aggregate = int32(i)
-		for _, p := range a.Specifics {
+		c.aggregates = append(c.aggregates, aggregate{cfg: &c.cfg.Aggregates[i]})
+	}
+	slices.SortStableFunc(c.aggregates, func(a, b aggregate) int { return cmp.Compare(len(a.cfg.Specifics), len(b.cfg.Specifics)) })
+	for i, a := range c.aggregates {
+		c.prefixes[a.cfg.Prefix].aggregate = int32(i)
+		for _, p := range a.cfg.Specifics {
 			c.supports[p] = true
 		}
 	}
@@ -62,6 +67,7 @@ func (c *Core) watchAggregates() {
 		a.announced = c.originates && (measure >= a.cfg.Announce || was && measure >= a.cfg.Withdraw)
 		if a.announced != was || a.announced && a.capacity != capacity {
 			c.mark(int(a.cfg.Prefix))
+			c.disturbAggregates(a.cfg.Prefix) // mark does not, where the prefix was marked before
 		}
 		if a.announced != was && a.cfg.Suppress {
 			for _, p := range a.cfg.Specifics {

@@ -282,6 +282,11 @@ func TestTheExplanationIsThatOfTheDecision(t *testing.T) {
 		if _, err := r.core.Step(r.twin.now, inputs, nil); err != nil {
 			return err.Error()
 		}
+		for r.core.Restarting() { // it has decided nothing yet
+			if _, err := r.core.Step(r.core.Next(), nil, nil); err != nil {
+				return err.Error()
+			}
+		}
 		for p := range int32(tapePrefixes) {
 			if wrong := contradiction(r.core, p); wrong != "" {
 				return fmt.Sprintf("prefix %d: %s", p, wrong)

@@ -37,6 +37,12 @@ func newRace(data []byte) *race {
 	if first >= 0x80 {
 		cfg.Settings, cfg.Linger = r.tape.settings(), time.Duration(r.tape.choose(3))*tapeLinger
 	}
+	if first&0x40 != 0 {
+		r.tape.aggregates(&cfg)
+	}
+	if first&0x20 != 0 {
+		cfg.Restart = r.tape.restart(len(cfg.Sessions))
+	}
 	damped := first % 4
 	hold, told := time.Duration(0), (*lowest)(nil)
 	if damped&1 != 0 {
@@ -74,6 +80,8 @@ func (r *race) input() speakers.Input {
 	switch kind := r.tape.next(); {
 	case kind >= 0xc0:
 		return r.tape.control()
+	case kind >= 0x80 && kind%2 == 1:
+		return speakers.Input{Kind: pick(&r.tape, []speakers.InputKind{speakers.Restarts, speakers.EndOfRIB}), Bundle: pick(&r.tape, r.twin.cfg.Sessions).Bundle}
 	case kind%16 == 15:
 		return speakers.Input{Kind: speakers.Originate}
 	}
@@ -107,10 +115,12 @@ func (r *race) step(batch []speakers.Input) error {
 		r.twin.hear(in)
 	}
 	want := r.twin.cease()
-	for p := range r.seen {
-		d := r.twin.settle(int32(p))
-		want = append(want, r.twin.differences(int32(p), r.seen[p], d)...)
-		r.seen[p] = d
+	r.twin.expire()
+	if !r.twin.waits() {
+		want = append(want, r.decide()...)
+	}
+	if r.core.Restarting() != r.twin.deferring {
+		return fmt.Errorf("restarting: got %v, want %v", r.core.Restarting(), r.twin.deferring)
 	}
 	if diff := differ(want, effects); diff != "" {
 		return fmt.Errorf("effects: got + want -\n%s", diff)
@@ -124,7 +134,16 @@ func (r *race) step(batch []speakers.Input) error {
 	if lingers && next > end {
 		return fmt.Errorf("next: got %v, want no later than %v, when forwarding ends", next, end)
 	}
-	if damped := r.twin.hold > 0 || r.twin.told != nil; !damped && !lingers && next != speakers.Never {
+	for _, at := range r.twin.staleTo {
+		if next > at {
+			return fmt.Errorf("next: got %v, want no later than %v, when stale routes go", next, at)
+		}
+	}
+	if r.twin.deferring && next > r.twin.deferTo {
+		return fmt.Errorf("next: got %v, want no later than %v, when it has waited enough", next, r.twin.deferTo)
+	}
+	timed := r.twin.hold > 0 || r.twin.told != nil || lingers || len(r.twin.staleTo) > 0 || r.twin.deferring
+	if !timed && next != speakers.Never {
 		return fmt.Errorf("next: got %v, want never: no timer is set", next)
 	}
 	r.carryOut(effects)
@@ -134,6 +153,27 @@ func (r *race) step(batch []speakers.Input) error {
 		}
 	}
 	return r.compareBundles()
+}
+
+// decide is what the twin wants done about all prefixes. A restarted speaker
+// takes from hardware what it has no route for.
+func (r *race) decide() (want []speakers.Effect) {
+	r.twin.judge()
+	for p := range r.seen {
+		d := r.twin.settle(int32(p))
+		want = append(want, r.twin.differences(int32(p), r.seen[p], d)...)
+		r.seen[p] = d
+	}
+	if r.twin.deferring {
+		r.twin.deferring = false
+		for p, d := range r.seen {
+			if len(d.Hops) == 0 {
+				want = append(want, speakers.Effect{Kind: speakers.Unprogram, Prefix: int32(p)})
+			}
+		}
+		want = append(want, speakers.Effect{Kind: speakers.AllTold})
+	}
+	return want
 }
 
 // differ is cmp.Diff where an empty list and none are the same, and quick where

@@ -2,6 +2,7 @@ package speakers_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -82,6 +83,33 @@ func (t *tape) config() speakers.Config {
 		}
 	}
 	return cfg
+}
+
+// aggregates makes prefix 0 an aggregate of the two others, or of the last, and
+// sometimes prefix 1 one as well.
+func (t *tape) aggregates(cfg *speakers.Config) {
+	for p, specifics := range [][]int32{pick(t, [][]int32{{1, 2}, {2}}), {2}} {
+		if p == 1 && t.choose(2) == 0 {
+			break
+		}
+		a := speakers.Aggregate{Prefix: int32(p), Specifics: specifics}
+		a.By, a.Announce = topologies.BySupporting, 1+uint64(t.choose(2))
+		if t.choose(2) == 1 {
+			a.By, a.Announce = topologies.ByCapacity, pick(t, []uint64{1, unit, 4 * unit, 1 << 63})
+		}
+		a.Withdraw, a.Suppress = pick(t, []uint64{a.Announce, (a.Announce + 1) / 2}), t.choose(2) == 1
+		cfg.Aggregates = append(cfg.Aggregates, a)
+		cfg.Origins = slices.DeleteFunc(cfg.Origins, func(o speakers.Origin) bool { return o.Prefix == a.Prefix })
+	}
+}
+
+// restart makes the speaker one that has been started again.
+func (t *tape) restart(sessions int) *speakers.Restart {
+	r := &speakers.Restart{At: time.Duration(t.choose(3)) * time.Second, Drain: topologies.DrainState(t.choose(3))}
+	for range sessions {
+		r.Bundles = append(r.Bundles, pick(t, someCapacity))
+	}
+	return r
 }
 
 type tapeKnob struct {

@@ -1,6 +1,7 @@
 package speakers_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"slices"
@@ -28,6 +29,20 @@ type twin struct {
 	routes     map[int32]map[int32]speakers.Route // by prefix and bundle
 	capacities map[int32][]bundleSample           // all there ever was
 	values     map[int32][]sample                 // bottleneck values at every change
+
+	restarting map[int32]bool          // neighbours that have said that they restart
+	staleTo    map[int32]time.Duration // until when routes of a restarting neighbour are used
+	stale      map[[2]int32]bool       // those routes, by prefix and bundle
+	endOfRIB   map[int32]bool
+	deferring  bool // a restarted speaker has not decided yet
+	deferTo    time.Duration
+	conditions []condition // by cfg.Aggregates
+}
+
+// condition is what an aggregate was last found to be.
+type condition struct {
+	announced bool
+	capacity  uint64
 }
 
 type bundleSample struct {
@@ -40,12 +55,22 @@ func newTwin(cfg speakers.Config, hold time.Duration, told *lowest) *twin {
 		cfg: cfg, settings: topologies.DefaultSettings(), hold: hold, told: told,
 		up: map[int32]bool{}, deaf: map[int32]bool{}, routes: map[int32]map[int32]speakers.Route{},
 		capacities: map[int32][]bundleSample{}, values: map[int32][]sample{},
+		restarting: map[int32]bool{}, staleTo: map[int32]time.Duration{}, stale: map[[2]int32]bool{}, endOfRIB: map[int32]bool{},
+		conditions: make([]condition, len(cfg.Aggregates)),
 	}
 	if cfg.Settings != nil {
 		w.settings = *cfg.Settings
 	}
-	for _, s := range cfg.Sessions {
-		w.capacities[s.Bundle] = []bundleSample{{0, s.Capacity}}
+	for i, s := range cfg.Sessions {
+		capacity := s.Capacity
+		if cfg.Restart != nil {
+			capacity = cfg.Restart.Bundles[i]
+		}
+		w.capacities[s.Bundle] = []bundleSample{{0, capacity}}
+	}
+	if r := cfg.Restart; r != nil {
+		w.now, w.drain, w.drainedAt = r.At, r.Drain, -time.Hour
+		w.deferring, w.deferTo = true, r.At+w.settings.EndOfRIBTime
 	}
 	for p := range int32(cfg.Prefixes) {
 		w.routes[p] = map[int32]speakers.Route{}
@@ -59,14 +84,23 @@ func (w *twin) hear(in speakers.Input) {
 		w.up[in.Bundle], w.deaf[in.Bundle] = true, false
 	case speakers.SessionDown:
 		w.up[in.Bundle] = false
-		w.forget(in.Bundle)
+		w.fall(in.Bundle)
+	case speakers.Restarts:
+		w.restarting[in.Bundle] = true
+	case speakers.EndOfRIB:
+		w.endOfRIB[in.Bundle] = true
+		w.forgetStale(in.Bundle)
 	case speakers.Announce:
 		if !w.deaf[in.Bundle] {
 			w.routes[in.Prefix][in.Bundle] = in.Route
+			delete(w.stale, [2]int32{in.Prefix, in.Bundle})
 		}
 	case speakers.Withdraw:
 		delete(w.routes[in.Prefix], in.Bundle)
 	case speakers.Capacity:
+		if history := w.capacities[in.Bundle]; in.Capacity == 0 && history[len(history)-1].capacity > 0 {
+			w.forgetStale(in.Bundle) // whoever restarts does not forward over it
+		}
 		w.capacities[in.Bundle] = append(w.capacities[in.Bundle], bundleSample{w.now, in.Capacity})
 	case speakers.Originate:
 		w.originates = true
@@ -84,6 +118,94 @@ func (w *twin) forget(bundle int32) {
 	for _, routes := range w.routes {
 		delete(routes, bundle)
 	}
+}
+
+// fall is what a fallen session means: its routes go, or are used a while longer
+// if the neighbour had said that it restarts.
+func (w *twin) fall(bundle int32) {
+	graceful := w.restarting[bundle] && w.settings.StaleTime > 0
+	w.restarting[bundle], w.endOfRIB[bundle] = false, false
+	delete(w.staleTo, bundle)
+	if !graceful {
+		w.forget(bundle)
+		return
+	}
+	w.staleTo[bundle] = w.now + w.settings.StaleTime
+	for p, routes := range w.routes {
+		if _, ok := routes[bundle]; ok {
+			w.stale[[2]int32{p, bundle}] = true
+		}
+	}
+}
+
+// forgetStale drops what a restarted neighbour has not told again.
+func (w *twin) forgetStale(bundle int32) {
+	if _, ok := w.staleTo[bundle]; !ok {
+		return
+	}
+	delete(w.staleTo, bundle)
+	for p, routes := range w.routes {
+		if w.stale[[2]int32{p, bundle}] {
+			delete(routes, bundle)
+		}
+		delete(w.stale, [2]int32{p, bundle})
+	}
+}
+
+// expire drops the stale routes whose time is up.
+func (w *twin) expire() {
+	for bundle, at := range w.staleTo {
+		if at <= w.now {
+			w.forgetStale(bundle)
+		}
+	}
+}
+
+// waits tells whether a restarted speaker has yet to hear its neighbours.
+func (w *twin) waits() bool {
+	return w.deferring && w.now < w.deferTo &&
+		slices.ContainsFunc(w.cfg.Sessions, func(s speakers.Session) bool { return !w.endOfRIB[s.Bundle] })
+}
+
+// judge finds the conditions of the aggregates, the most specific first. A
+// drained device leaves them be.
+func (w *twin) judge() {
+	for i := len(w.conditions) - 1; i >= 0 && w.drain != topologies.Drained; i-- {
+		a, was := w.cfg.Aggregates[i], w.conditions[i]
+		supporting, capacity, seen := uint64(0), new(big.Int), map[int32]bool{}
+		for _, p := range a.Specifics {
+			set := w.set(p)
+			if len(set) == 0 || !set[0].own && bestOf(set).NeighborRole >= w.cfg.Role {
+				continue
+			}
+			supporting++
+			for _, r := range set {
+				if !r.own && !seen[r.Bundle] {
+					seen[r.Bundle] = true
+					capacity.Add(capacity, bigOf(r.Passed.Capacity))
+				}
+			}
+		}
+		measure := supporting
+		if a.By == topologies.ByCapacity {
+			measure = cut(capacity)
+		}
+		w.conditions[i] = condition{w.originates && (measure >= a.Announce || was.announced && measure >= a.Withdraw), cut(capacity)}
+	}
+}
+
+// suppressed tells whether an aggregate that is announced stands for the prefix.
+func (w *twin) suppressed(p int32) bool {
+	for i, a := range w.cfg.Aggregates {
+		if a.Suppress && w.conditions[i].announced && slices.Contains(a.Specifics, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *twin) isAggregate(p int32) bool {
+	return slices.ContainsFunc(w.cfg.Aggregates, func(a speakers.Aggregate) bool { return a.Prefix == p })
 }
 
 // cease ends the sessions that hold too many prefixes after a batch.
@@ -131,6 +253,11 @@ func (w *twin) passed(bundle int32) damping.Passed {
 }
 
 func (w *twin) origin(p int32) (bandwidth uint64, ok bool) {
+	for i, a := range w.cfg.Aggregates {
+		if a.Prefix == p {
+			return w.conditions[i].capacity, w.originates && w.conditions[i].announced
+		}
+	}
 	for _, o := range w.cfg.Origins {
 		if o.Prefix == p {
 			return o.Bandwidth, w.originates
@@ -345,24 +472,30 @@ func split(value, total uint64, pair []rival, shares map[int32]uint64) {
 	}
 }
 
-// decision is everything about one prefix.
-func (w *twin) decision(p int32) speakers.Decision {
+// set is the multipath set, or the device's own route.
+func (w *twin) set(p int32) []rival {
 	set := winners(w.rivals(p))
 	if slices.ContainsFunc(set, func(r rival) bool { return !r.Trial }) {
 		set = slices.DeleteFunc(set, func(r rival) bool { return r.Trial })
 	}
-	d := speakers.Decision{}
+	return set
+}
+
+// bestOf is the member whose path is told on.
+func bestOf(set []rival) rival {
+	return slices.MinFunc(set, func(a, b rival) int { return cmp.Compare(a.Neighbor, b.Neighbor) })
+}
+
+// decision is everything about one prefix.
+func (w *twin) decision(p int32) speakers.Decision {
+	set, d := w.set(p), speakers.Decision{}
 	if len(set) == 0 {
 		return d
 	}
-	best := set[0]
-	for _, r := range set {
-		if r.Neighbor < best.Neighbor {
-			best = r
-		}
-	}
+	best := bestOf(set)
 	d.Local = best.own
-	d.Told = speakers.Told{Present: true, Path: best.Path, Down: !d.Local && best.NeighborRole >= w.cfg.Role}
+	d.Told = speakers.Told{Present: true, Path: best.Path, Atomic: d.Local && w.isAggregate(p)}
+	d.Told.Down = w.suppressed(p) || !d.Local && best.NeighborRole >= w.cfg.Role
 	d.Told.Warm = w.drain == topologies.Warm || !slices.ContainsFunc(set, func(r rival) bool { return !isWarm(r.Route) })
 	if !d.Local {
 		d.Hops = w.weigh(set)

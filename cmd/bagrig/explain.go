@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -72,11 +73,15 @@ func explainCommand() *cobra.Command {
 
 // loadRun reads the scenario of a run folder, an embedded one, or a file.
 func loadRun(run string) (*harness.Scenario, error) {
-	file := filepath.Join(run, report.ScenarioFile)
-	if info, err := os.Stat(run); err == nil && info.IsDir() {
-		return harness.Load(file)
+	info, err := os.Stat(run)
+	if err != nil || !info.IsDir() {
+		return harness.Load(run)
 	}
-	return harness.Load(run)
+	file := filepath.Join(run, report.ScenarioFile)
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("folder %q: not a run's folder: no %s in it", run, report.ScenarioFile)
+	}
+	return harness.Load(file)
 }
 
 // page is something that can be printed in both forms.

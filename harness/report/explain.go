@@ -184,7 +184,7 @@ type ExplainedHardware struct {
 	Compromise  string           `json:"compromise,omitempty"` // what the overflow policy gave in place of its own weights
 	Groups      int              `json:"groups"`
 	GroupsPeak  int              `json:"groups_peak"`
-	GroupsLimit int              `json:"groups_limit"`
+	GroupsLimit *int             `json:"groups_limit"` // null where nobody publishes one
 }
 
 // HardwareWeight is a next hop's weight in hardware.
@@ -198,6 +198,15 @@ type HardwareWeight struct {
 func (e *Explanation) JSON() ([]byte, error) {
 	data, err := json.MarshalIndent(e, "", "  ")
 	return append(data, '\n'), err
+}
+
+// dampingText is the pipeline that all share or, where a plan has rules, the told
+// stages of the place: bundles then have stages of their own.
+func dampingText(x *harness.Explanation) string {
+	if x.Scene.Network.Plan == nil {
+		return x.Scene.Network.Damping.String()
+	}
+	return x.Scene.Network.ToldDampings()(x.Device, x.Prefix).Pipeline.String()
 }
 
 func newSceneHead(s *harness.Scene) SceneHead {
@@ -249,7 +258,7 @@ func NewExplanation(x *harness.Explanation) *Explanation {
 			Prefix: p.Prefix.String(), Class: p.Class, Origins: p.Origins, Originates: x.Core.Originates, Local: x.Core.Local,
 		},
 		Candidates: n.candidates(&x.Core), Set: n.members(x), Value: n.value(x.Core.Valuation), Told: told(x.Core.Tells),
-		Damping:  ExplainedDamping{Pipeline: x.Scene.Network.Damping.String(), NextS: n.since(x.Core.Told.Next), Stages: stages(x.Core.Told)},
+		Damping:  ExplainedDamping{Pipeline: dampingText(x), NextS: n.since(x.Core.Told.Next), Stages: stages(x.Core.Told)},
 		Hardware: n.hardware(x), Sessions: n.sessions(x),
 	}
 	if a := x.Core.Aggregate; a != nil {
@@ -422,7 +431,7 @@ func (n naming) hardware(x *harness.Explanation) ExplainedHardware {
 	audit := n.scene.Snapshot.Devices[x.Device].FIB
 	e := ExplainedHardware{
 		Profile: cmp.Or(audit.Profile, n.t.Devices[x.Device].ASIC), Programmed: len(x.Entry.Members) > 0, Group: x.Entry.Group, Weights: []HardwareWeight{},
-		Error: Number(x.Entry.Error), Dropped: []string{}, Compromise: string(x.Entry.Compromise), Groups: audit.Groups, GroupsPeak: audit.GroupsPeak, GroupsLimit: audit.GroupsLimit,
+		Error: Number(x.Entry.Error), Dropped: []string{}, Compromise: string(x.Entry.Compromise), Groups: audit.Groups, GroupsPeak: audit.GroupsPeak, GroupsLimit: published(audit.GroupsLimit),
 	}
 	for _, w := range x.Entry.Members {
 		e.Weights = append(e.Weights, HardwareWeight{n.other(w.ID, x.Device), n.bundle(w.ID), w.Weight})

@@ -405,8 +405,12 @@ func (e *Explanation) hardwareText() string {
 	if h.Compromise != "" {
 		dropped += fmt.Sprintf(", %s because the table is full", h.Compromise)
 	}
-	return fmt.Sprintf("hardware  %s: %s, weights %s, error %s %%, %s; groups %d of %d, peak %d\n",
-		h.Profile, where, ratio(weights), percent(h.Error), dropped, h.Groups, h.GroupsLimit, h.GroupsPeak)
+	limit := " without a published limit"
+	if h.GroupsLimit != nil {
+		limit = fmt.Sprintf(" of %d", *h.GroupsLimit)
+	}
+	return fmt.Sprintf("hardware  %s: %s, weights %s, error %s %%, %s; groups %d%s, peak %d\n",
+		h.Profile, where, ratio(weights), percent(h.Error), dropped, h.Groups, limit, h.GroupsPeak)
 }
 
 // percent is an error; what float32 rounding alone makes is not spelled out.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/topologies"
 	"github.com/bagrig/bagrig/topologies/yamltree"
 )
@@ -16,30 +17,37 @@ import (
 // Event is one thing that is done to the network. Go code, YAML and test
 // scripts all read and print events through the one table in this file.
 type Event struct {
-	Kind    string        // a name in Kinds
-	Bundle  string        // the target: a bundle,
-	Device  string        // or all bundles of a device,
-	All     bool          // or all bundles there are
-	Members int           // degrade, flap: member links that stay up, 1 to the bundle's members - 1
-	Count   int           // flap: how many times, 1 to 10,000
-	Period  time.Duration // flap: half of it down, half of it back
-	Role    string        // set, drain: all devices of a role
-	Plane   int           // drain: the devices of a plane,
-	Region  string        // and only those in the region, if one is named
-	Knob    string        // set: a name in topologies.Knobs
-	Value   string        // set
-	State   string        // drain: warm, drained or live
-	From    string        // hold, release: the device whose UPDATEs wait
-	Takes   time.Duration // restart: until the speaker is back
-	At      time.Duration // virtual time since the network was settled for the first time; 0 = when the event before is settled
-	Silent  bool          // the scenario knows that the event changes nothing
+	Kind    string            // a name in Kinds
+	Bundle  string            // the target: a bundle,
+	Bundles string            // or several, with commas between,
+	Device  string            // or all bundles of a device,
+	All     bool              // or all bundles there are
+	Members int               // degrade, flap, synchronised: member links that stay up, 1 to the bundle's members - 1
+	Count   int               // flap, synchronised: how many times, 1 to 10,000
+	Period  time.Duration     // flap, synchronised: half of it down, half of it back
+	Role    string            // set, drain: all devices of a role
+	Plane   int               // drain: the devices of a plane,
+	Region  string            // and only those in the region, if one is named
+	Knob    string            // set: a name in topologies.Knobs
+	Value   string            // set
+	State   string            // drain: warm, drained or live
+	From    string            // hold, release: the device whose UPDATEs wait
+	Start   int               // ramp: member links at its beginning, 0 to the bundle's members
+	End     int               // ramp: and at its end
+	Over    time.Duration     // ramp: how long it takes
+	Steps   int               // ramp: how many, 1 to the difference of the two
+	File    string            // replay: CSV as damping.ReadSeries reads it, or one of damping.Recordings
+	Series  *[]damping.Sample // replay: what File holds; not needed for a recording, and not printed
+	Takes   time.Duration     // restart: until the speaker is back
+	At      time.Duration     // virtual time since the network was settled for the first time; 0 = when the event before is settled
+	Silent  bool              // the scenario knows that the event changes nothing
 }
 
 // Kind is one kind of event.
 type Kind struct {
 	Name    string
 	Doc     string
-	Targets []string // of "bundle", "device", "all"
+	Targets []string // of "bundle", "bundles", "device", "role", "plane", "all"
 	Fields  []string // further fields, all of them needed
 }
 
@@ -52,6 +60,9 @@ var kinds = []Kind{
 	{"down", "bundles lose all members, and their sessions fall", []string{"bundle", "device"}, nil},
 	{"up", "bundles that are down are back at full health", []string{"bundle", "device"}, nil},
 	{"flap", "a bundle falls to the given members and comes back, count times", []string{"bundle"}, []string{"members", "count", "period"}},
+	{"synchronised", "bundles flap together", []string{"bundles"}, []string{"members", "count", "period"}},
+	{"ramp", "a bundle goes from some members to others, in equal steps", []string{"bundle"}, []string{"from", "to", "over", "steps"}},
+	{"replay", "a bundle does what a series says", []string{"bundle"}, []string{"file"}},
 	{"set", "a speaker setting changes", []string{"device", "role", "all"}, []string{"knob", "value"}},
 	{"drain", "devices are taken out of service, or back", []string{"device", "role", "plane"}, []string{"state"}},
 	{"reset", "a session falls and comes back at once, its bundle untouched", []string{"bundle"}, nil},
@@ -140,8 +151,18 @@ func (e *Event) set(name, value string) error {
 	switch name {
 	case "bundle":
 		e.Bundle = value
+	case "bundles":
+		e.Bundles = value
 	case "device":
 		e.Device = value
+	case "to":
+		return number(0, 4096, &e.End)
+	case "over":
+		return duration(time.Nanosecond, 1000*time.Hour, &e.Over)
+	case "steps":
+		return number(1, 4096, &e.Steps)
+	case "file":
+		e.File = value
 	case "members":
 		return number(1, 4096, &e.Members)
 	case "role":
@@ -161,6 +182,9 @@ func (e *Event) set(name, value string) error {
 	case "value":
 		e.Value = value
 	case "from":
+		if e.Kind == "ramp" {
+			return number(0, 4096, &e.Start)
+		}
 		e.From = value
 	case "takes":
 		return duration(time.Nanosecond, time.Hour, &e.Takes)
@@ -194,6 +218,7 @@ func (e Event) Fields() map[string]string {
 		}
 	}
 	put("bundle", e.Bundle, e.Bundle != "")
+	put("bundles", e.Bundles, e.Bundles != "")
 	put("device", e.Device, e.Device != "")
 	put("all", "true", e.All)
 	put("members", strconv.Itoa(e.Members), e.Members != 0)
@@ -206,6 +231,11 @@ func (e Event) Fields() map[string]string {
 	put("value", e.Value, e.Knob != "")
 	put("state", e.State, e.State != "")
 	put("from", e.From, e.From != "")
+	put("from", strconv.Itoa(e.Start), e.Kind == "ramp")
+	put("to", strconv.Itoa(e.End), e.Kind == "ramp")
+	put("over", e.Over.String(), e.Over != 0)
+	put("steps", strconv.Itoa(e.Steps), e.Steps != 0)
+	put("file", e.File, e.File != "")
 	put("takes", e.Takes.String(), e.Takes != 0)
 	put("at", e.At.String(), e.At != 0)
 	put("silent", "true", e.Silent)
@@ -213,7 +243,7 @@ func (e Event) Fields() map[string]string {
 }
 
 // fieldOrder is the order in which fields are printed.
-var fieldOrder = []string{"bundle", "device", "role", "plane", "region", "all", "members", "count", "period", "knob", "value", "state", "from", "takes", "at", "silent"}
+var fieldOrder = []string{"bundle", "bundles", "device", "role", "plane", "region", "all", "members", "count", "period", "knob", "value", "state", "from", "to", "over", "steps", "file", "takes", "at", "silent"}
 
 // YAML is the event as an item of a scenario's list, without a line's end:
 // `degrade: {bundle: a--b, members: 24}`.
@@ -222,8 +252,11 @@ func (e Event) YAML() string {
 	var parts []string
 	for _, name := range fieldOrder {
 		if value, ok := fields[name]; ok {
-			if name == "value" {
+			switch name {
+			case "value", "file":
 				value = yamltree.Quote(value)
+			case "bundles":
+				value = "[" + strings.ReplaceAll(value, ",", ", ") + "]"
 			}
 			parts = append(parts, name+": "+value)
 		}
@@ -272,6 +305,7 @@ func (e Event) Expand(t *topologies.Topology, ix *topologies.Index, members []in
 		}
 		list = append(list, changes...)
 	}
+	slices.SortStableFunc(list, func(a, b Timed) int { return cmp.Compare(a.After, b.After) })
 	return list, nil
 }
 
@@ -279,7 +313,11 @@ func (e Event) expandBundle(t *topologies.Topology, b int32, members int) ([]Tim
 	bundle := t.Bundles[b]
 	now := func(n int) []Timed { return []Timed{{0, Change{Bundle: b, Members: n}}} }
 	switch e.Kind {
-	case "degrade", "flap":
+	case "ramp":
+		return e.expandRamp(b, bundle)
+	case "replay":
+		return e.expandReplay(b, bundle)
+	case "degrade", "flap", "synchronised":
 		if e.Members < 1 || e.Members >= bundle.Members {
 			return nil, &FieldError{e.Kind, "members", strconv.Itoa(e.Members), fmt.Sprintf("want 1 to %d: bundle %q has %d", bundle.Members-1, bundle.Name, bundle.Members)}
 		}
@@ -363,6 +401,8 @@ func (e Event) targets(ix *topologies.Index, all int) ([]int32, error) {
 			return nil, &FieldError{e.Kind, "bundle", e.Bundle, "no such bundle in the topology"}
 		}
 		return []int32{int32(b)}, nil
+	case e.Bundles != "":
+		return e.several(ix)
 	case e.Device != "":
 		d, ok := ix.Device[e.Device]
 		if !ok {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/topologies"
 )
 
@@ -23,6 +24,14 @@ var events = []struct {
 	{"up bundle=a--b", "up: {bundle: a--b}", Event{Kind: "up", Bundle: "a--b"}},
 	{"flap bundle=a--b members=1 count=20 period=10s", "flap: {bundle: a--b, members: 1, count: 20, period: 10s}",
 		Event{Kind: "flap", Bundle: "a--b", Members: 1, Count: 20, Period: 10 * time.Second}},
+	{"synchronised bundles=a--b,b--c members=3 count=2 period=1m30s", "synchronised: {bundles: [a--b, b--c], members: 3, count: 2, period: 1m30s}",
+		Event{Kind: "synchronised", Bundles: "a--b,b--c", Members: 3, Count: 2, Period: 90 * time.Second}},
+	{"ramp bundle=a--b from=4 to=0 over=1m0s steps=2", "ramp: {bundle: a--b, from: 4, to: 0, over: 1m0s, steps: 2}",
+		Event{Kind: "ramp", Bundle: "a--b", Start: 4, Over: time.Minute, Steps: 2}},
+	{"ramp bundle=a--b from=0 to=4 over=10s steps=4 at=5s", "ramp: {bundle: a--b, from: 0, to: 4, over: 10s, steps: 4, at: 5s}",
+		Event{Kind: "ramp", Bundle: "a--b", End: 4, Over: 10 * time.Second, Steps: 4, At: 5 * time.Second}},
+	{"replay bundle=a--b file=optical-link", "replay: {bundle: a--b, file: optical-link}", Event{Kind: "replay", Bundle: "a--b", File: "optical-link"}},
+	{"replay bundle=a--b file=../my: flap.csv", `replay: {bundle: a--b, file: "../my: flap.csv"}`, Event{Kind: "replay", Bundle: "a--b", File: "../my: flap.csv"}},
 	{"set role=bag knob=advertise value=best-path", "set: {role: bag, knob: advertise, value: best-path}",
 		Event{Kind: "set", Role: "bag", Knob: "advertise", Value: "best-path"}},
 	{"set device=b knob=import.reject-communities value=65535:0", `set: {device: b, knob: import.reject-communities, value: "65535:0"}`,
@@ -71,7 +80,7 @@ func TestMistakesInAnEventNameTheFieldAndItsValue(t *testing.T) {
 		fields map[string]string
 		want   string
 	}{
-		{"explode", nil, `event explode: kind "explode": want one of degrade, restore, down, up, flap, set, drain, reset, restart, hold, release`},
+		{"explode", nil, `event explode: kind "explode": want one of degrade, restore, down, up, flap, synchronised, ramp, replay, set, drain, reset, restart, hold, release`},
 		{"degrade", map[string]string{"bundle": "a--b"}, `event degrade: members "": missing`},
 		{"degrade", map[string]string{"bundle": "a--b", "members": "0"}, `event degrade: members "0": want 1 to 4096`},
 		{"degrade", map[string]string{"bundle": "a--b", "members": "-1"}, `members "-1"`},
@@ -83,6 +92,13 @@ func TestMistakesInAnEventNameTheFieldAndItsValue(t *testing.T) {
 		{"restore", map[string]string{"all": "yes"}, `all "yes": want true`},
 		{"flap", map[string]string{"bundle": "a--b", "members": "3", "count": "0", "period": "1s"}, `count "0"`},
 		{"flap", map[string]string{"bundle": "a--b", "members": "3", "count": "2", "period": "1ns"}, `period "1ns"`},
+		{"ramp", map[string]string{"bundle": "a--b", "from": "-1", "to": "1", "over": "1s", "steps": "1"}, `from "-1": want 0 to 4096`},
+		{"ramp", map[string]string{"bundle": "a--b", "from": "a", "to": "1", "over": "1s", "steps": "1"}, `from "a": want 0 to 4096`},
+		{"ramp", map[string]string{"bundle": "a--b", "from": "2", "to": "1", "over": "0s", "steps": "1"}, `over "0s": want a duration`},
+		{"ramp", map[string]string{"bundle": "a--b", "from": "2", "to": "1", "over": "1s", "steps": "0"}, `steps "0": want 1 to 4096`},
+		{"ramp", map[string]string{"bundle": "a--b", "to": "1", "over": "1s", "steps": "1"}, `from "": missing`},
+		{"replay", map[string]string{"bundle": "a--b"}, `file "": missing`},
+		{"synchronised", map[string]string{"bundle": "a--b", "members": "1", "count": "1", "period": "2s"}, `bundle "a--b": unknown field`},
 		{"up", map[string]string{"bundle": "a--b", "at": "-1s"}, `at "-1s"`},
 		{"set", map[string]string{"role": "tor", "knob": "advertise", "value": "set"}, `role "tor": want spine`},
 		{"set", map[string]string{"all": "true", "knob": "colour", "value": "red"}, `knob "colour": knob "colour": want one of weights.source`},
@@ -120,6 +136,13 @@ func TestEventsBecomeChangesInTime(t *testing.T) {
 		{Event{Kind: "up", Device: "b"}, []int{0, 3}, []Timed{at(0, 0, 4)}},
 		{Event{Kind: "flap", Bundle: "a--b", Members: 1, Count: 2, Period: 10 * time.Second}, []int{3, 8},
 			[]Timed{at(0, 0, 1), at(5*time.Second, 0, 3), at(10*time.Second, 0, 1), at(15*time.Second, 0, 3)}},
+		{Event{Kind: "synchronised", Bundles: "b--c,a--b", Members: 1, Count: 2, Period: 10 * time.Second}, []int{3, 8}, []Timed{
+			at(0, 1, 1), at(0, 0, 1), at(5*time.Second, 1, 8), at(5*time.Second, 0, 3),
+			at(10*time.Second, 1, 1), at(10*time.Second, 0, 1), at(15*time.Second, 1, 8), at(15*time.Second, 0, 3)}},
+		{Event{Kind: "ramp", Bundle: "b--c", Start: 8, End: 1, Over: 10, Steps: 3}, []int{4, 8}, []Timed{at(0, 1, 8), at(3, 1, 6), at(6, 1, 4), at(10, 1, 1)}},
+		{Event{Kind: "ramp", Bundle: "a--b", End: 4, Over: 1000 * time.Hour, Steps: 4}, []int{4, 8},
+			[]Timed{at(0, 0, 0), at(250*time.Hour, 0, 1), at(500*time.Hour, 0, 2), at(750*time.Hour, 0, 3), at(1000*time.Hour, 0, 4)}},
+		{Event{Kind: "replay", Bundle: "a--b", Series: &[]damping.Sample{{At: 0, Members: 4}, {At: 7, Members: 0}, {At: 9, Members: 2}}}, []int{4, 8}, []Timed{at(0, 0, 4), at(7, 0, 0), at(9, 0, 2)}},
 		{Event{Kind: "set", Role: "bag", Knob: "divide", Value: "equal"}, []int{4, 8}, []Timed{
 			{0, Change{Kind: SetKnob, Device: 1, Knob: "divide", Value: "equal"}}, {0, Change{Kind: SetKnob, Device: 2, Knob: "divide", Value: "equal"}}}},
 		{Event{Kind: "drain", Plane: 1, Region: "r1", State: "drained"}, []int{4, 8}, []Timed{{0, Change{Kind: SetDrain, Device: 1, Drain: topologies.Drained}}}},
@@ -146,6 +169,19 @@ func TestEventsBecomeChangesInTime(t *testing.T) {
 		{Event{Kind: "down", Device: "d"}, []int{4, 8}},
 		{Event{Kind: "down"}, []int{4, 8}},
 		{Event{Kind: "flap", Bundle: "a--b", Members: 1, Count: 1, Period: time.Second}, []int{0, 8}},
+		{Event{Kind: "synchronised", Bundles: "a--b,a--b", Members: 1, Count: 1, Period: 2}, []int{4, 8}},
+		{Event{Kind: "synchronised", Bundles: "a--b, b--c", Members: 1, Count: 1, Period: 2}, []int{4, 8}},
+		{Event{Kind: "synchronised", Bundles: "a--b,b--c", Members: 4, Count: 1, Period: 2}, []int{4, 8}},
+		{Event{Kind: "synchronised", Members: 1, Count: 1, Period: 2}, []int{4, 8}},
+		{Event{Kind: "ramp", Bundle: "a--b", Start: 5, End: 1, Over: 10, Steps: 3}, []int{4, 8}},
+		{Event{Kind: "ramp", Bundle: "a--b", Start: 1, End: 5, Over: 10, Steps: 3}, []int{4, 8}},
+		{Event{Kind: "ramp", Bundle: "a--b", Start: 4, End: 4, Over: 10, Steps: 1}, []int{4, 8}},
+		{Event{Kind: "ramp", Bundle: "a--b", Start: 4, End: 1, Over: 10, Steps: 4}, []int{4, 8}},
+		{Event{Kind: "replay", Bundle: "a--b", File: "optical-link"}, []int{4, 8}},
+		{Event{Kind: "replay", Bundle: "a--b", File: "nope"}, []int{4, 8}},
+		{Event{Kind: "replay", Bundle: "a--b", Series: &[]damping.Sample{}}, []int{4, 8}},
+		{Event{Kind: "replay", Bundle: "a--b", Series: &[]damping.Sample{{At: 5, Members: 4}, {At: 5, Members: 1}}}, []int{4, 8}},
+		{Event{Kind: "replay", Bundle: "a--b", Series: &[]damping.Sample{{At: 0, Members: -1}}}, []int{4, 8}},
 		{Event{Kind: "none", All: true}, []int{4, 8}},
 		{Event{Kind: "set", Device: "d", Knob: "divide", Value: "equal"}, []int{4, 8}},
 		{Event{Kind: "set", Device: "a", Knob: "divide", Value: "twice"}, []int{4, 8}},

@@ -35,7 +35,7 @@ const (
 	width  = 26 * vg.Centimeter
 	height = 12 * vg.Centimeter
 	margin = 3 * vg.Millimeter
-	beside = 46 * vg.Millimeter // for the legend, so that it hides nothing
+	beside = 52 * vg.Millimeter // for the legend; wide, since a viewer without the font takes a wider one
 
 	// Below zero, as a share of the highest value, stand the strips that show
 	// the windows.
@@ -137,7 +137,7 @@ func (s scale) draw(p *plot.Plot, legend *plot.Legend, t *damping.Trace) error {
 		points plotter.XYs
 		dashes []vg.Length
 	}{
-		{"capacity that is there", thereColour, there, nil},
+		{"capacity", thereColour, there, nil},
 		{"bottleneck value", bottleneckColour, passed, []vg.Length{vg.Points(4), vg.Points(2)}},
 		{"told value", toldColour, told, nil},
 	} {
