@@ -41,17 +41,27 @@ func Compare(p Profile, shares []uint64) ([]Row, error) {
 
 func rowOf(p Profile, alg Algorithm, shares []uint64, red Reduction) Row {
 	row := Row{Algorithm: alg, Reduction: red, Total: sumOf(red.Weights), Bound: p.Bound(alg, shares)}
-	hops := make([]Hop, len(shares))
-	var members []Weighted
-	for i, w := range red.Weights {
-		hops[i] = Hop{int32(i), shares[i]}
+	_, members := hopsOf(shares, red.Weights)
+	row.Cost = p.MemberCost(members)
+	row.Overload, row.Underuse = sides(shares, red.Weights)
+	return row
+}
+
+// hopsOf numbers the members by their place.
+func hopsOf(shares []uint64, weights []int) (hops []Hop, members []Weighted) {
+	for i, w := range weights {
+		hops = append(hops, Hop{int32(i), shares[i]})
 		if w > 0 {
 			members = append(members, Weighted{int32(i), w})
 		}
 	}
-	row.Cost = p.MemberCost(members)
-	row.Overload, row.Underuse, _ = (&Table{}).distance(hops, members)
-	return row
+	return hops, members
+}
+
+// sides is the worst overload and under-use of a vector.
+func sides(shares []uint64, weights []int) (overload, underuse float64) {
+	overload, underuse, _ = (&Table{}).distance(hopsOf(shares, weights))
+	return overload, underuse
 }
 
 // WriteRows writes rows as a text table.
@@ -124,8 +134,12 @@ type Summary struct {
 	Degradation string
 	Width       int
 	Algorithm   Algorithm
-	Worst       float64 // largest two-sided error of the sets that drop nothing
+	Whole       int     // sets that drop nothing, of which are the figures up to Total
+	Worst       float64 // largest two-sided error
 	Mean        float64 // mean of them
+	Overload    float64 // largest overload of a member, max r - 1
+	Underuse    float64 // largest under-use of a member, max 1/r - 1
+	Total       int     // largest sum of weights
 	Dropped     int     // members dropped, over all sets
 	Groups      int     // distinct weight vectors of the sets
 }
@@ -151,7 +165,7 @@ func Summarise(degradations []Degradation, widths []int) ([]Summary, error) {
 }
 
 func (s *Summary) run(sets [][]uint64) error {
-	vectors, whole := map[string]bool{}, 0
+	vectors := map[string]bool{}
 	for _, shares := range sets {
 		red, err := Reduce(s.Algorithm, shares, s.Width)
 		if err != nil {
@@ -161,25 +175,34 @@ func (s *Summary) run(sets [][]uint64) error {
 		if s.Dropped += len(red.Dropped); len(red.Dropped) > 0 {
 			continue
 		}
-		whole++
-		s.Worst = max(s.Worst, red.Error)
+		overload, underuse := sides(shares, red.Weights)
+		s.Whole++
+		s.Worst, s.Overload, s.Underuse = max(s.Worst, red.Error), max(s.Overload, overload), max(s.Underuse, underuse)
+		s.Total = max(s.Total, sumOf(red.Weights))
 		s.Mean += red.Error
 	}
-	if whole > 0 {
-		s.Mean /= float64(whole)
+	if s.Whole > 0 {
+		s.Mean /= float64(s.Whole)
 	}
 	s.Groups = len(vectors)
 	return nil
 }
 
-// WriteCSV writes summaries as CSV; errors are parts, 0.01 is 1 %.
+// WriteCSV writes summaries as CSV; errors are parts, 0.01 is 1 %, and empty
+// where every set dropped a member.
 func WriteCSV(w io.Writer, list []Summary) error {
 	c := csv.NewWriter(w)
-	records := [][]string{{"degradation", "width", "algorithm", "worst", "mean", "dropped", "groups"}}
+	records := [][]string{{"degradation", "width", "algorithm", "sets", "worst", "mean", "overload", "underuse", "total", "dropped", "groups"}}
 	for _, s := range list {
+		part := func(f float64) string {
+			if s.Whole == 0 {
+				return ""
+			}
+			return strconv.FormatFloat(f, 'g', 6, 64)
+		}
 		records = append(records, []string{
-			s.Degradation, strconv.Itoa(s.Width), string(s.Algorithm),
-			strconv.FormatFloat(s.Worst, 'g', 6, 64), strconv.FormatFloat(s.Mean, 'g', 6, 64),
+			s.Degradation, strconv.Itoa(s.Width), string(s.Algorithm), strconv.Itoa(s.Whole),
+			part(s.Worst), part(s.Mean), part(s.Overload), part(s.Underuse), strconv.Itoa(s.Total),
 			strconv.Itoa(s.Dropped), strconv.Itoa(s.Groups),
 		})
 	}
@@ -229,6 +252,9 @@ func writeDegradation(b *strings.Builder, name string, widths []int, cells map[A
 
 func (s Summary) cell() string {
 	text := fmt.Sprintf("%.2f / %.2f, %d", 100*s.Worst, 100*s.Mean, s.Groups)
+	if s.Whole == 0 {
+		text = fmt.Sprintf("- / -, %d", s.Groups)
+	}
 	if s.Dropped > 0 {
 		text += fmt.Sprintf(", **%d dropped**", s.Dropped)
 	}

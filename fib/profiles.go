@@ -63,8 +63,7 @@ func saiP4(name string, groups, members, width int) Profile {
 	return Profile{
 		Name: name, Groups: groups, Members: members, Width: width,
 		Reserve: fbossReserve, Ceiling: 1,
-		Source:   "sonic-net/sonic-pins sai_p4/instantiations/google/minimum_guaranteed_sizes.h",
-		Verified: true,
+		Source: "sonic-net/sonic-pins sai_p4/instantiations/google/minimum_guaranteed_sizes.h",
 	}
 }
 
@@ -73,11 +72,11 @@ func Profiles() []Profile {
 	return []Profile{
 		// Width and groups of an NVIDIA Spectrum in FBOSS; its entries are
 		// taken to be replicated, which the accountant does by default.
-		fboss("chenab", "ChenabAsic.{h,cpp}", 4096, 64000, 512),
+		fboss("chenab", "ChenabAsic.{h,cpp}", 4096, 64000, 512).unverified(),
 		fboss("ebro", "EbroAsic.{h,cpp}", 4096, 32768, 512),
 		// Two levels of 512 groups and 9,088 members; FBOSS's test of the
 		// chip passed at 18,172. Native weights at no extra cost.
-		fboss("g202x", "G202xAsic.h", 1024, 18172, 512).native(1),
+		fboss("g202x", "G202xAsic.h", 1024, 18172, 512).native(1).unverified(),
 		// Groups and members are not published: FBOSS overrides neither.
 		fboss("jericho2", "Jericho2Asic.h", NotPublished, NotPublished, 512),
 		jericho3(),

@@ -235,5 +235,8 @@ func percentText(f float64) string {
 	if math.IsInf(f, 1) {
 		return "inf"
 	}
+	if f >= 1e5 {
+		return strconv.FormatFloat(100*f, 'e', 2, 64) + "%"
+	}
 	return strconv.FormatFloat(100*f, 'f', 2, 64) + "%"
 }

@@ -146,7 +146,7 @@ func readProfile(n yamltree.Node) fib.Profile {
 	name := m.Need("name")
 	p := base
 	p.Name, p.Verified = name.Text(""), false
-	if slices.Contains(profileNames(), p.Name) {
+	if p.Name == "" || slices.Contains(profileNames(), p.Name) {
 		name.Reject("want a name that no built-in profile has")
 	}
 	p.Groups = readLimit(need("groups"), base.Groups)

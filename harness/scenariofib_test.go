@@ -74,6 +74,7 @@ func TestMistakesInHardwareNameFieldAndValueWhereTheyAre(t *testing.T) {
 		{"fib: {profile: {groups: 8, members: 9, width: 4}}", `field "fib.profile": missing field "name"`},
 		{"fib: {profile: {name: x, members: 9, width: 4}}", `field "fib.profile": missing field "groups"`},
 		{"fib: {profile: {name: x, like: jericho9}}", `field "fib.profile.like": value "jericho9": want one of`},
+		{`fib: {profile: {name: "", like: jericho3}}`, `field "fib.profile.name": value "": want a name that no built-in profile has`},
 		{"fib: {profile: {name: jericho3, like: jericho3}}", `field "fib.profile.name": value "jericho3": want a name that no built-in profile has`},
 		{"fib: {profile: {name: x, groups: 0, members: 9, width: 4}}", `x.yaml:2:34: field "fib.profile.groups": value "0": want 1 to`},
 		{"fib: {profile: {name: x, groups: many, members: 9, width: 4}}", `field "fib.profile.groups": value "many": want 1 to 2147483646, or unlimited`},

@@ -51,7 +51,7 @@ func TestExhaustionIsHeldWithAPolicyAndViolatedWithout(t *testing.T) {
 		note     string
 	}{
 		{fib.OverflowExceed, []string{FIBWithinLimitsName + `: device "r1-bag1": 7 groups between changes: want at most 6 (eight-groups)`}, ""},
-		{fib.OverflowReject, []string{FIBWithinLimitsName + `: device "r1-bag1": 1 groups refused: there is no room (eight-groups)`}, "refused"},
+		{fib.OverflowReject, []string{FIBWithinLimitsName + `: device "r1-bag1": groups refused for want of room: 1 (eight-groups)`}, "refused"},
 		{fib.OverflowEqual, nil, "equal weights"},
 		{fib.OverflowMerge, nil, "merged"},
 		{fib.OverflowShare, nil, "40 shared"},

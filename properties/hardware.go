@@ -30,7 +30,7 @@ func NewFIBWithinLimits() *FIBWithinLimits {
 }
 
 // Look implements state.Check. It counts as exercised once per device that
-// has, or had, a next-hop group.
+// has, or had, a next-hop group or could not have one.
 func (c *FIBWithinLimits) Look(m *state.Moment) {
 	if c.refusals == nil {
 		c.refusals = make([]int, len(m.Snapshot.Devices))
@@ -38,7 +38,7 @@ func (c *FIBWithinLimits) Look(m *state.Moment) {
 	c.given.start()
 	for d := range m.Snapshot.Devices {
 		a := &m.Snapshot.Devices[d].FIB
-		if a.GroupsPeak > 0 {
+		if a.GroupsPeak > 0 || a.Compromises > 0 {
 			c.found.Exercised++
 		}
 		for _, l := range state.LimitsOf(a) {
@@ -52,7 +52,7 @@ func (c *FIBWithinLimits) Look(m *state.Moment) {
 		}
 		if n := a.Refusals - c.refusals[d]; n > 0 {
 			c.refusals[d] = a.Refusals
-			c.violate(m, deviceText(m, d), "%d groups refused: there is no room (%s)", n, a.Profile)
+			c.violate(m, deviceText(m, d), "groups refused for want of room: %d (%s)", n, a.Profile)
 		}
 		c.sets(m, d, a)
 	}

@@ -39,7 +39,7 @@ func fibProfilesCommand() *cobra.Command {
 	}
 }
 
-const profileHelp = "a hardware profile's name (see `bagrig fib profiles`), or a YAML file with one"
+const profileHelp = "a hardware profile: one that bagrig fib profiles lists, or a YAML `file`"
 
 func fibReduceCommand() *cobra.Command {
 	var profile, weights string
@@ -131,8 +131,8 @@ func fibCompareCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare",
 		Short: "Compare the algorithms over random degradations",
-		Long: "Compare the algorithms over random degradations: bundles of which one, or all, lose\nup to half of their member links. For each algorithm and width: the worst and the mean\n" +
-			"two-sided error of the sets that drop nothing, the members dropped over all sets, and\nthe distinct weight vectors, each of which takes a group.\n\n" +
+		Long: "Compare the algorithms over random degradations: bundles of which one, or all, lose\nup to half of their member links. For each algorithm and width: over the sets that\n" +
+			"drop nothing, how many they are, their worst and mean two-sided error, worst overload,\nworst under-use and largest total; over all sets, the members dropped and the\ndistinct weight vectors, each of which takes a group.\n\n" +
 			"Without --members it goes over 8, 32 and 64 bundles, as docs/fib.md shows them.",
 		Args: cobra.NoArgs,
 	}
@@ -156,6 +156,9 @@ func fibCompareCommand() *cobra.Command {
 }
 
 func (c compareFlags) compare(w io.Writer, own bool) error {
+	if len(c.widths) == 0 {
+		return fmt.Errorf("--widths: want at least one, each 1 to %d", fib.MaxWidth)
+	}
 	var widths []int
 	for _, text := range c.widths {
 		width, err := strconv.Atoi(text)
@@ -213,9 +216,15 @@ func writeSummaries(w io.Writer, list []fib.Summary) error {
 			if i > 0 {
 				b.WriteByte('\n')
 			}
-			fmt.Fprintf(&b, "%s bundles degraded, width %d\n%-20s %9s %9s %8s %7s\n", s.Degradation, s.Width, "algorithm", "worst", "mean", "dropped", "groups")
+			fmt.Fprintf(&b, "%s bundles degraded, width %d\n%-20s %6s %9s %9s %9s %9s %6s %8s %7s\n", s.Degradation, s.Width,
+				"algorithm", "sets", "worst", "mean", "overload", "under-use", "total", "dropped", "groups")
 		}
-		fmt.Fprintf(&b, "%-20s %8.2f%% %8.2f%% %8d %7d\n", s.Algorithm, 100*s.Worst, 100*s.Mean, s.Dropped, s.Groups)
+		if s.Whole == 0 {
+			fmt.Fprintf(&b, "%-20s %6d %9s %9s %9s %9s %6s %8d %7d\n", s.Algorithm, 0, "-", "-", "-", "-", "-", s.Dropped, s.Groups)
+			continue
+		}
+		fmt.Fprintf(&b, "%-20s %6d %8.2f%% %8.2f%% %8.2f%% %8.2f%% %6d %8d %7d\n", s.Algorithm, s.Whole,
+			100*s.Worst, 100*s.Mean, 100*s.Overload, 100*s.Underuse, s.Total, s.Dropped, s.Groups)
 	}
 	_, err := b.WriteTo(w)
 	return err

@@ -4,8 +4,8 @@
 // shares no code and no structure with a speaker, and has no messages, no
 // rounds and no time in it.
 //
-// The rules are those of the design's section 4 with all knobs, import policy
-// and drain; aggregates and graceful restart are not in it.
+// The rules are those of the speakers with all knobs, import policy, drain and
+// aggregates. A graceful restart changes no end state, so it is not in it.
 //
 //	o := oracle.New(t, grid.Level) // or nil for the undamped state
 //	s := o.State(bundles)          // or StateOf, with knobs and drains
@@ -23,7 +23,7 @@ import (
 // Bundle is what routing may use of one bundle.
 type Bundle struct {
 	Capacity uint64 // bits/s as the bundle's damping passes it; 0 = down
-	Trial    bool   // back from down: only for prefixes without any other candidate
+	Trial    bool   // back from down: gives way to the other members of a set
 	Closed   bool   // the bundle is there and its session is not: nothing is told over it
 }
 
