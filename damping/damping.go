@@ -20,7 +20,7 @@ const Never = time.Duration(math.MaxInt64)
 // Passed is what a bundle policy lets the speaker use.
 type Passed struct {
 	Capacity uint64 // bits/s; 0 = down
-	Trial    bool   // back from down: use only for prefixes without any other candidate
+	Trial    bool   // back from down: gives way to the other members of a multipath set
 }
 
 // BundlePolicy damps one bundle. Step is called with the capacity that is

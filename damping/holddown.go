@@ -12,8 +12,8 @@ import (
 // use 30 s. Placed on the bundle, T is paid once per event and not per hop.
 //
 // The first value after start passes at once. A bundle back from down passes
-// its capacity at once too, but on trial for T: the speaker then uses it only
-// for prefixes without any other candidate. A fall during the trial passes at
+// its capacity at once too, but on trial for T: in a multipath set it gives way
+// to the other members. A fall during the trial passes at
 // once, a rise T after it; going down again ends the trial, and coming back
 // starts a new one. A bundle that is down at start counts as having gone down,
 // so its first coming up is a trial.

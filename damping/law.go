@@ -94,8 +94,13 @@ func (l Law) told(m Law) Law {
 	out.Spacing, out.Longest, out.Forget = l.Spacing, l.Longest, l.Forget
 	out.PerChange = l.PerChange * m.PerChange
 	out.Burst, out.Refill = m.Burst, m.Refill
-	if m.Burst == 0 {
+	if m.Burst == 0 && l.Burst > 0 {
 		out.Burst, out.Refill = l.Burst*m.PerChange, l.Refill
+		// What came before a window and waited may be told in it, until the
+		// first change in it takes its place.
+		if m.Settle > 0 {
+			out.Burst += m.PerChange
+		}
 	}
 	return out
 }

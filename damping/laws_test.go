@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -40,10 +41,10 @@ func newLawRun(p Pipeline, info BundleInfo) *lawRun {
 // there is the highest value of the last Late.
 func (r *lawRun) highest(now time.Duration) uint64 {
 	most := uint64(0)
-	for i, s := range r.history {
-		ended := i+1 < len(r.history) && r.history[i+1].At < now-r.law.Late
-		if !ended {
-			most = max(most, s.Capacity)
+	for _, s := range slices.Backward(r.history) {
+		most = max(most, s.Capacity)
+		if s.At < now-r.law.Late { // what came before ended before that
+			break
 		}
 	}
 	return most
@@ -311,6 +312,20 @@ func TestLawsHoldForEveryPipeline(t *testing.T) {
 		return lawsHold(t, Pipeline{Told: []ToldStage{drawToldStage(r)}}, adversary(r), r)
 	}, gen.UInt64()))
 	ps.TestingRun(t)
+}
+
+// The rise that pace tells at 27 waits in storm-guard until 30; then pace's own
+// three of the next interval follow.
+func TestWhatWaitedBeforeAWindowMayBeToldInIt(t *testing.T) {
+	p := Pipeline{Told: []ToldStage{Pace{Interval: 20}, StormGuard{Interval: 5, High: 4, Low: 3, MaxPause: 10}}}
+	run := newLawRun(p, lawInfo)
+	run.churn = func(time.Duration) int { return 5 }
+	if err := run.run(inUnits([]sample{{7, 2}, {15, 3}, {21, 3}, {29, 3}, {37, 0}, {41, 2}, {48, 0}})); err != nil {
+		t.Error(err)
+	}
+	if got, want := worstWindow(run.adverts, 19), p.Law().Adverts(19); got != 4 || want != 4 {
+		t.Errorf("got %d advertisements at %v in 19, law %v, want 4 and 4", got, run.adverts, want)
+	}
 }
 
 func FuzzLaws(f *testing.F) {
