@@ -105,7 +105,7 @@ func TestWCMPOverloadsByAtMostTheta(t *testing.T) {
 		if errors.Is(err, fib.ErrDoesNotFit) {
 			continue
 		}
-		if over, _, _ := wrong(hops(shares...), members(got.Weights...)); err != nil || over > theta-1+1e-9 {
+		if over, _, _ := wrong(hops(shares...), members(got.Weights...), nil); err != nil || over > theta-1+1e-9 {
 			t.Errorf("%v, theta %v: got %v with overload %v, %v", shares, theta, got.Weights, over, err)
 		}
 	}
@@ -149,7 +149,7 @@ func TestFitGroupsFitsAllIntoOneTable(t *testing.T) {
 		used := 0
 		for i, g := range got {
 			used += total(g.Weights)
-			if over, _, _ := wrong(hops(groups[i]...), members(g.Weights...)); over > theta-1+1e-9 {
+			if over, _, _ := wrong(hops(groups[i]...), members(g.Weights...), nil); over > theta-1+1e-9 {
 				t.Errorf("group %v: got %v with overload %v, theta is %v", groups[i], g.Weights, over, theta)
 			}
 		}
@@ -256,7 +256,7 @@ func TestAChipThatFillsGetsOnlySizesThatItHas(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if sum := total(red.Weights); sum > 128 && sum != 256 && sum != 512 {
+			if sum := total(red.Weights); sum > 128 && sum != 512 {
 				t.Errorf("%s of %v: got a sum of %d", alg, shares, sum)
 			}
 			if want := worstExcess(red.Weights, shares); len(red.Dropped) == 0 && !near(red.Error, want) {

@@ -14,6 +14,7 @@ type peaks struct {
 	changesNow, changesMost   int
 	changesEvent              string
 	gaps, refused             int
+	longest                   int // events in a row without what it wants, of a prefix that has it again
 }
 
 func (p *peaks) mark(event string) {
@@ -40,6 +41,32 @@ func (p *peaks) changed() {
 	if p.changesNow > p.changesMost {
 		p.changesMost, p.changesEvent = p.changesNow, p.event
 	}
+}
+
+// note takes that r comes to a compromise, to another, or has none any more.
+// One that is gone for a part of an event only goes on.
+func (t *Table) note(r *route, c Compromise) {
+	if r.compromise == c {
+		return
+	}
+	now := t.peaks.events
+	switch {
+	case c == "":
+		t.peaks.longest = max(t.peaks.longest, now-r.since)
+		r.until = now
+	case r.compromise == "" && r.until != now:
+		r.since = now
+	}
+	r.compromise, r.event = c, t.peaks.event
+}
+
+// without returns the number of events that ended with r without what it
+// wants, in a row, the present one among them; 0 if it has that.
+func (t *Table) without(r *route) int {
+	if r.compromise == "" {
+		return 0
+	}
+	return t.peaks.events - r.since + 1
 }
 
 // Audit works out what the table takes of the chip and how far the traffic
@@ -72,6 +99,7 @@ func (t *Table) Audit() Audit {
 		MostChangesEvent:   t.peaks.changesEvent,
 		Gaps:               t.peaks.gaps,
 		Refusals:           t.peaks.refused,
+		LongestCompromise:  t.peaks.longest,
 	}
 	grouped := 0
 	for _, r := range t.prefixes {
@@ -81,6 +109,7 @@ func (t *Table) Audit() Audit {
 		a.Dropped += dropped
 		if r.compromise != "" {
 			a.Compromises++
+			a.LongestCompromise = max(a.LongestCompromise, t.without(r))
 		}
 		if r.group != nil {
 			grouped++

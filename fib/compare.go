@@ -268,7 +268,7 @@ func WriteProfiles(w io.Writer, profiles []Profile) error {
 	for _, p := range profiles {
 		variable, verified, full := "any", "no", "keeps the old"
 		if p.Variable > 0 {
-			variable = strconv.Itoa(p.Variable) + ", then 2^n"
+			variable = strconv.Itoa(p.Variable) + ", then " + strconv.Itoa(p.Width)
 		}
 		if p.Verified {
 			verified = "yes"

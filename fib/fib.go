@@ -67,5 +67,7 @@ type Audit struct {
 	MostChanges      int    // most of them in one event
 	MostChangesEvent string // the Mark of that event
 	Gaps             int    // times a prefix was without its group for the time of one change, because the chip breaks first
-	Refusals         int    // requests that were refused (OverflowReject)
+	Refusals         int    // requests that were refused, each once (OverflowReject)
+
+	LongestCompromise int // most events that ended in a row with one prefix without its own group, the present one among them
 }

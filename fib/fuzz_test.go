@@ -68,14 +68,27 @@ func FuzzReduce(f *testing.F) {
 type operation struct {
 	prefix netip.Prefix
 	hops   []fib.Hop // none: remove
+	link   *link     // a next hop that goes down or comes back; nothing else then
+}
+
+// link is the state of a next hop.
+type link struct {
+	id   int32
+	down bool
 }
 
 // operationsOf reads a sequence over 8 prefixes and 8 next hops: a byte of
-// prefix and number of hops, then a byte of id and share for each.
+// prefix and number of hops, then a byte of id and share for each. From 0xe0
+// the first byte is a next hop that goes down or comes back.
 func operationsOf(data []byte) []operation {
 	shares := []uint64{0, 1, 2, 3, 75, 100, 799_999_983_616, 800_000_000_000, math.MaxUint64}
 	var list []operation
 	for len(data) > 0 {
+		if data[0] >= 0xe0 {
+			list = append(list, operation{link: &link{int32(data[0] % 8), data[0]/8%2 == 0}})
+			data = data[1:]
+			continue
+		}
 		op := operation{prefix: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, data[0] % 8, 0, 0}), 24)}
 		n := min(int(data[0]/8)%6, len(data)-1)
 		for _, b := range data[1 : 1+n] {
@@ -92,6 +105,7 @@ type tableTwin struct {
 	profile                 fib.Profile
 	algorithm               fib.Algorithm
 	live                    map[netip.Prefix][]fib.Hop
+	down                    map[int32]bool
 	groupsPeak, membersPeak int
 	owner                   map[int]string // the vector of each group id ever seen
 }
@@ -137,6 +151,10 @@ func (w *tableTwin) lists() [][]fib.Hop {
 
 // apply does op and counts the moment when old and new are both there.
 func (w *tableTwin) apply(t *testing.T, op operation) {
+	if op.link != nil {
+		w.down[op.link.id] = op.link.down
+		return
+	}
 	if len(op.hops) == 0 {
 		delete(w.live, op.prefix)
 		return
@@ -166,9 +184,9 @@ func (w *tableTwin) compare(t *testing.T, table *fib.Table) {
 			t.Fatalf("prefix %s: got members %v, want %v", e.Prefix, e.Members, vector)
 		}
 		w.compareGroup(t, e)
-		over, under, n := wrong(hops, e.Members)
+		over, under, n := wrong(hops, e.Members, w.down)
 		overload, underuse, dropped = max(overload, over), max(underuse, under), dropped+n
-		if n != len(e.Dropped) {
+		if _, _, n := wrong(hops, e.Members, nil); n != len(e.Dropped) {
 			t.Fatalf("prefix %s: got dropped %v, want %d", e.Prefix, e.Dropped, n)
 		}
 	}
@@ -192,8 +210,10 @@ func (w *tableTwin) compareGroup(t *testing.T, e fib.Entry) {
 	w.owner[e.Group] = name
 }
 
-// wrong is the audit of one prefix in float64.
-func wrong(hops []fib.Hop, members []fib.Weighted) (overload, underuse float64, dropped int) {
+// wrong is the audit of one prefix in float64, of the next hops that are up.
+func wrong(hops []fib.Hop, members []fib.Weighted, down map[int32]bool) (overload, underuse float64, dropped int) {
+	hops = slices.DeleteFunc(slices.Clone(hops), func(h fib.Hop) bool { return down[h.ID] })
+	members = slices.DeleteFunc(slices.Clone(members), func(m fib.Weighted) bool { return down[m.ID] })
 	sum, weights := 0.0, 0.0
 	for _, h := range hops {
 		sum += float64(h.Share)
@@ -208,6 +228,8 @@ func wrong(hops []fib.Hop, members []fib.Weighted) (overload, underuse float64, 
 		}
 		i := slices.IndexFunc(members, func(m fib.Weighted) bool { return m.ID == h.ID })
 		switch {
+		case i >= 0 && wanted == 0:
+			overload = math.Inf(1)
 		case i >= 0:
 			got := float64(members[i].Weight) / weights
 			overload, underuse = max(overload, got/wanted-1), max(underuse, wanted/got-1)
@@ -226,6 +248,7 @@ func FuzzTable(f *testing.F) {
 	f.Add(byte(0), []byte{0x10, 0x08, 0x11, 0x10, 0x10, 0x19, 0x00})
 	f.Add(byte(7), []byte{0x28, 1, 2, 3, 4, 5, 0x29, 1, 2, 3, 4, 5, 0x28, 9, 10, 11, 12, 13, 0x01})
 	f.Add(byte(2), []byte{0x18, 0x28, 0x29, 0x22, 0x18, 0x28, 0x28, 0x22, 0x08, 0x28})
+	f.Add(byte(5), []byte{0x18, 0x08, 0x19, 0x1a, 0xe0, 0x19, 0x08, 0x11, 0x12, 0xe1, 0xe2, 0x10, 0x11, 0x12, 0xe9})
 	f.Fuzz(func(t *testing.T, kind byte, data []byte) {
 		if len(data) > 400 {
 			return
@@ -240,11 +263,17 @@ func runAgainstTwin(t *testing.T, kind byte, ops []operation) {
 	t.Helper()
 	p := fib.Profile{Name: "tiny", Groups: 4, Members: 30, Width: 2 + int(kind/4)%30, NativeCost: int(kind / 2 % 2 * 4), Reserve: 1, Ceiling: 0.75}
 	alg := []fib.Algorithm{fib.Equal, fib.Minimax}[kind%2]
-	twin := tableTwin{profile: p, algorithm: alg, live: map[netip.Prefix][]fib.Hop{}, owner: map[int]string{}}
+	twin := tableTwin{profile: p, algorithm: alg, live: map[netip.Prefix][]fib.Hop{}, down: map[int32]bool{}, owner: map[int]string{}}
 	table := newTable(t, p, alg)
 	for _, op := range ops {
 		_, was := twin.live[op.prefix]
-		if len(op.hops) == 0 {
+		if op.link != nil {
+			before := table.Entries()
+			table.SetDown(op.link.id, op.link.down)
+			if after := table.Entries(); !slices.EqualFunc(before, after, sameGroup) {
+				t.Fatalf("next hop %d down %v: %v became %v", op.link.id, op.link.down, before, after)
+			}
+		} else if len(op.hops) == 0 {
 			if got := table.Remove(op.prefix); got != was {
 				t.Fatalf("remove %s: got %v, want %v", op.prefix, got, was)
 			}
@@ -255,6 +284,11 @@ func runAgainstTwin(t *testing.T, kind byte, ops []operation) {
 		twin.apply(t, op)
 		twin.compare(t, table)
 	}
+}
+
+// sameGroup tells whether a prefix has the same group, id included.
+func sameGroup(a, b fib.Entry) bool {
+	return a.Prefix == b.Prefix && a.Group == b.Group && slices.Equal(a.Members, b.Members)
 }
 
 func TestTableAgreesWithTheTwinOnRandomSequences(t *testing.T) {

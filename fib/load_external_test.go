@@ -50,7 +50,7 @@ func drawLoad(seed uint64) load {
 			}
 			wanted[i] = append(wanted[i], fib.Hop{ID: id, Share: share})
 		}
-		l.steps = append(l.steps, operation{prefix, wanted[i]})
+		l.steps = append(l.steps, operation{prefix: prefix, hops: wanted[i]})
 	}
 	for range r.IntN(60) {
 		i := r.IntN(len(wanted))
@@ -62,7 +62,7 @@ func drawLoad(seed uint64) load {
 			hops[at].Share = full - r.Uint64N(full/2+1)
 		}
 		wanted[i] = hops
-		l.steps = append(l.steps, operation{l.prefixes[i], hops})
+		l.steps = append(l.steps, operation{prefix: l.prefixes[i], hops: hops})
 	}
 	return l
 }

@@ -12,7 +12,8 @@ type merger struct {
 // merge makes room as FBOSS's compression does (fboss/agent/
 // EcmpResourceManager.cpp): of all pairs of groups, the newcomer's wanted one
 // among them, the two whose intersection costs least become it. A next hop
-// with another weight is another next hop. What a group pays is its prefixes
+// with another weight is another next hop; an intersection that would leave a
+// prefix without a live one is none. What a group pays is its prefixes
 // times the percentage of next hops that it loses, rounded up; a pair costs
 // the larger payment.
 func (t *Table) merge(r *route) {
@@ -22,11 +23,11 @@ func (t *Table) merge(r *route) {
 			t.give(r, wanted, "")
 			return
 		}
-		best := t.cheapestMerger(wanted)
+		users := t.usersOf()
+		best := t.cheapestMerger(r, wanted, users)
 		if best == nil {
 			break
 		}
-		users := t.usersOf()
 		for _, g := range []*group{best.a, best.b} {
 			if g == nil {
 				t.give(r, best.vector, Merged)
@@ -47,16 +48,23 @@ func (t *Table) merge(r *route) {
 
 // cheapestMerger returns the pair that costs least, the earliest of equals, or
 // nil if no two groups have a next hop with its weight in common.
-func (t *Table) cheapestMerger(wanted []Weighted) *merger {
+func (t *Table) cheapestMerger(r *route, wanted []Weighted, users map[*group][]*route) *merger {
 	groups := t.byID()
 	var best *merger
-	try := func(a, b *group, other []Weighted, users int) {
+	served := func(vector []Weighted, list []*route) bool {
+		return !slices.ContainsFunc(list, func(user *route) bool { return !t.serves(user, vector) })
+	}
+	try := func(a, b *group, other []Weighted, prefixes int) {
 		vector := intersection(a.members, other)
 		if len(vector) == 0 || !t.has(vector) && t.crowded(vector) {
 			return
 		}
-		penalty := max(payment(a.members, vector, a.refs), payment(other, vector, users))
-		if best == nil || penalty < best.penalty {
+		penalty := max(payment(a.members, vector, a.refs), payment(other, vector, prefixes))
+		if best != nil && penalty >= best.penalty {
+			return
+		}
+		// The users of no group are the newcomer.
+		if served(vector, users[a]) && (b == nil && t.serves(r, vector) || b != nil && served(vector, users[b])) {
 			best = &merger{a, b, vector, penalty}
 		}
 	}

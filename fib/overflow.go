@@ -13,7 +13,8 @@ var ErrUnknownOverflow = errors.New("unknown overflow policy")
 // Overflow names what a table does with a group that has no room: one too
 // many at the worst moment of the change, or between changes. No policy takes
 // away the last path of a prefix that is programmed: where all else fails it
-// points at the one next hop with the largest share, which takes no group.
+// points at the one live next hop with the largest share, which takes no
+// group, and none gives it a group of which all members are down.
 // What each gave up is in Entry.Compromise, Table.Compromises and the audit,
 // and what was wanted is programmed on a later change that leaves room for it,
 // the prefix that is worst off first.
@@ -71,7 +72,7 @@ const (
 	EqualWeights Compromise = "equal weights" // the same next hops, weight 1 each
 	Merged       Compromise = "merged"        // the next hops that two groups have in common
 	Narrowed     Compromise = "narrowed"      // the same next hops in fewer entries
-	Refused      Compromise = "refused"       // what it had before, or nothing
+	Refused      Compromise = "refused"       // what it had before and still wants, or nothing
 	Shared       Compromise = "shared"        // the same next hops, weights in common with others
 	Single       Compromise = "single"        // one next hop
 	Spilled      Compromise = "spilled"       // another group type
@@ -80,8 +81,8 @@ const (
 
 // refusal returns the error of a route that has not got what it asked for
 // under OverflowReject.
-func (r *route) refusal() error {
-	if r.compromise != Refused {
+func (t *Table) refusal(r *route) error {
+	if t.overflow != OverflowReject || r.compromise == "" {
 		return nil
 	}
 	return fmt.Errorf("prefix %q: %d next hops: %w", r.prefix, len(r.hops), ErrFull)
@@ -134,18 +135,39 @@ func (r *route) traffic() float64 {
 	return sum.float()
 }
 
-// reject keeps what r has, unless that has a next hop that r no longer wants.
+// reject keeps what r has. Next hops that r no longer wants cannot stay: then
+// it is what is left, if that is a group that exists or has room, else the
+// largest existing group with some of its next hops.
 func (t *Table) reject(r *route) {
-	if r.members == nil || r.covers(r.members) {
-		if r.compromise != Refused {
-			r.event = t.peaks.event
-			t.peaks.refused++
-		}
-		r.compromise = Refused
-		t.measure(r)
+	if r.members == nil {
+		t.give(r, nil, Refused)
 		return
 	}
-	t.single(r)
+	kept := r.kept()
+	if len(kept) > 0 && t.serves(r, kept) && (t.has(kept) || t.fits(kept, r)) {
+		t.give(r, kept, Refused)
+		return
+	}
+	t.subset(r)
+}
+
+// kept returns the members of r that it still wants; where some are not, the
+// weights of the others are in lowest terms.
+func (r *route) kept() []Weighted {
+	if r.covers(r.members) {
+		return r.members
+	}
+	kept := slices.DeleteFunc(slices.Clone(r.members), func(m Weighted) bool { return !r.covers([]Weighted{m}) })
+	divisor := 0
+	for _, m := range kept {
+		for w := m.Weight; w > 0; {
+			divisor, w = w, divisor%w
+		}
+	}
+	for i := range kept {
+		kept[i].Weight /= divisor
+	}
+	return kept
 }
 
 // covers tells whether r wants all members of a vector.
@@ -159,11 +181,16 @@ func (r *route) covers(vector []Weighted) bool {
 	return next == len(vector)
 }
 
-// single points r at its next hop with the largest share.
+// single points r at its live next hop with the largest share; if all are
+// down, at the largest of those.
 func (t *Table) single(r *route) {
 	at := -1
 	for i, h := range r.hops {
-		if r.reduction.Weights[i] > 0 && (at < 0 || h.Share > r.hops[at].Share) {
+		if r.reduction.Weights[i] == 0 {
+			continue
+		}
+		if at < 0 || t.down[r.hops[at].ID] && !t.down[h.ID] ||
+			t.down[r.hops[at].ID] == t.down[h.ID] && h.Share > r.hops[at].Share {
 			at = i
 		}
 	}
@@ -171,11 +198,11 @@ func (t *Table) single(r *route) {
 }
 
 // subset points r at the largest existing group that has only next hops of r,
-// of equals at the one that errs least.
+// a live one among them, of equals at the one that errs least.
 func (t *Table) subset(r *route) {
 	var best *group
 	for _, g := range t.byID() {
-		if !r.covers(g.members) || best != nil && len(g.members) < len(best.members) {
+		if !r.covers(g.members) || !t.serves(r, g.members) || best != nil && len(g.members) < len(best.members) {
 			continue
 		}
 		if best == nil || len(g.members) > len(best.members) || t.errorOf(r, g.members) < t.errorOf(r, best.members) {

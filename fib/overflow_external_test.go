@@ -141,11 +141,161 @@ func TestRejectKeepsTheOldStateUnlessItsNextHopsAreGone(t *testing.T) {
 		t.Errorf("got %+v, want one refusal and an overload of 1/3", a)
 	}
 	other := []fib.Hop{{ID: 7, Share: 1}, {ID: 8, Share: 2}}
-	if err := table.Program(left, other); err != nil {
-		t.Errorf("next hops gone: got error %v, want none", err)
+	if err := table.Program(left, other); !errors.Is(err, fib.ErrFull) {
+		t.Errorf("next hops gone: got error %v, want %v", err, fib.ErrFull)
 	}
 	if got, want := stateOf(t, table, left), (state{[]fib.Weighted{{ID: 8, Weight: 1}}, fib.Single}); !cmp.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// equalHops are hops with those IDs and a share of 1 each.
+func equalHops(ids ...int32) []fib.Hop {
+	var list []fib.Hop
+	for _, id := range ids {
+		list = append(list, fib.Hop{ID: id, Share: 1})
+	}
+	return list
+}
+
+// TestRejectGivesUpNoMoreThanItMustWhenANextHopIsGone: the old state cannot
+// stay, so it is what is left of it, else the largest group that exists, and
+// each time it is an error.
+func TestRejectGivesUpNoMoreThanItMustWhenANextHopIsGone(t *testing.T) {
+	three := fib.Profile{Name: "three", Groups: 3, Members: 1000, Width: 64, Reserve: 1, Ceiling: 1}
+	for _, c := range []struct {
+		name   string
+		others [][]fib.Hop // of other prefixes
+		asked  []fib.Hop   // after 4:4:2:2, which others have too
+		want   state
+	}{
+		{"what is left has a group", [][]fib.Hop{hops(2, 2, 1)}, hops(3, 2, 1), state{members(2, 2, 1), fib.Refused}},
+		{"the same in lowest terms", [][]fib.Hop{hops(1, 1)}, hops(2, 1), state{members(1, 1), fib.Refused}},
+		{"what is left has none", [][]fib.Hop{hops(1, 1)}, hops(1, 1, 1), state{members(1, 1), fib.Subset}},
+		{"what is left is one", [][]fib.Hop{hops(1, 1)}, []fib.Hop{{ID: 1, Share: 1}, {ID: 9, Share: 2}}, state{members(1), fib.Refused}},
+		{"nothing is left", [][]fib.Hop{hops(1, 1)}, []fib.Hop{{ID: 8, Share: 1}, {ID: 9, Share: 2}}, state{[]fib.Weighted{{ID: 9, Weight: 1}}, fib.Single}},
+	} {
+		table := newOverflowTable(t, three, fib.OverflowReject)
+		program(t, table, prefixOf(0), hops(4, 4, 2, 2)...)
+		program(t, table, prefixOf(1), hops(4, 4, 2, 2)...)
+		for i, list := range c.others {
+			program(t, table, prefixOf(2+i), list...)
+		}
+		err := table.Program(prefixOf(1), c.asked)
+		if got := stateOf(t, table, prefixOf(1)); !cmp.Equal(got, c.want) || !errors.Is(err, fib.ErrFull) || table.Audit().Refusals != 1 {
+			t.Errorf("%s: got %v, error %v, %d refusals, want %v, %v and one", c.name, got, err, table.Audit().Refusals, c.want, fib.ErrFull)
+		}
+	}
+}
+
+func TestEveryRefusedRequestCountsAndAskingAgainDoesNot(t *testing.T) {
+	table := newOverflowTable(t, tiny(1, 1000), fib.OverflowReject)
+	program(t, table, right, hops(2, 1)...)
+	for i := range 5 {
+		table.Mark(fmt.Sprint("event ", i))
+		for range 2 {
+			if err := table.Program(left, hops(uint64(3+i), 1)); !errors.Is(err, fib.ErrFull) {
+				t.Errorf("request %d: got error %v, want %v", i, err, fib.ErrFull)
+			}
+		}
+	}
+	if got := table.Audit().Refusals; got != 5 {
+		t.Errorf("got %d refusals, want 5", got)
+	}
+	if list := table.Compromises(); len(list) != 1 || list[0].Event != "event 0" || list[0].Events != 5 {
+		t.Errorf("got %+v, want one since event 0, for 5 events", list)
+	}
+}
+
+// TestACompromiseHasALiveMemberIfThereIsOne fills a table, takes down the next
+// hop that a newcomer wants most, before it comes and after.
+func TestACompromiseHasALiveMemberIfThereIsOne(t *testing.T) {
+	p := fib.Profile{Name: "tight", Groups: 3, Members: 1000, Width: 64, Reserve: 2, Ceiling: 1}
+	newcomer := []fib.Hop{{ID: 4, Share: 10}, {ID: 5, Share: 30}, {ID: 6, Share: 10}}
+	for _, o := range fib.Overflows() {
+		for _, before := range []bool{true, false} {
+			table := newOverflowTable(t, p, o)
+			program(t, table, prefixOf(0), fib.Hop{ID: 1, Share: 10}, fib.Hop{ID: 2, Share: 20})
+			// So that reject has a path for the newcomer, too.
+			program(t, table, prefixOf(1), fib.Hop{ID: 5, Share: 1})
+			if before {
+				table.SetDown(5, true)
+			}
+			_ = table.Program(prefixOf(1), newcomer)
+			if !before {
+				table.SetDown(5, true)
+			}
+			got := stateOf(t, table, prefixOf(1))
+			if !slices.ContainsFunc(got.Members, func(m fib.Weighted) bool { return m.ID != 5 }) {
+				t.Errorf("%s, down before: %v: got %v, want 4 or 6 in it", o, before, got)
+			}
+			for _, id := range []int32{4, 6} {
+				table.SetDown(id, true)
+			}
+			table.SetDown(6, false)
+			if got := stateOf(t, table, prefixOf(1)); !slices.ContainsFunc(got.Members, func(m fib.Weighted) bool { return m.ID == 6 }) {
+				t.Errorf("%s, down before: %v: only 6 is up: got %v", o, before, got)
+			}
+		}
+	}
+}
+
+// TestNoGroupIsJoinedThatIsDown has a dead group, and a live but smaller one.
+func TestNoGroupIsJoinedThatIsDown(t *testing.T) {
+	p := fib.Profile{Name: "three", Groups: 3, Members: 1000, Width: 64, Reserve: 1, Ceiling: 1}
+	for _, o := range []fib.Overflow{fib.OverflowEqual, fib.OverflowMerge, fib.OverflowShare, fib.OverflowReject} {
+		table := newOverflowTable(t, p, o)
+		program(t, table, prefixOf(0), equalHops(1, 2, 3)...)
+		program(t, table, prefixOf(1), equalHops(4, 5)...)
+		program(t, table, prefixOf(2), equalHops(1)...)
+		for _, id := range []int32{1, 2, 3} {
+			table.SetDown(id, true)
+		}
+		_ = table.Program(prefixOf(2), equalHops(1, 2, 3, 4, 5))
+		if got := stateOf(t, table, prefixOf(2)); !slices.ContainsFunc(got.Members, func(m fib.Weighted) bool { return m.ID > 3 }) {
+			t.Errorf("%s: got %v, want 4 or 5 in it", o, got)
+		}
+		if got, want := stateOf(t, table, prefixOf(0)), (state{members(1, 1, 1), ""}); o != fib.OverflowMerge && !cmp.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v: no compromise, so the group stays", o, got, want)
+		}
+	}
+}
+
+func TestTheAuditSaysForHowManyEventsAPrefixIsWithoutItsGroup(t *testing.T) {
+	for _, o := range fib.Overflows() {
+		if o == fib.OverflowExceed {
+			continue
+		}
+		table := newOverflowTable(t, tiny(2, 1000), o)
+		longest := func() int { return table.Audit().LongestCompromise }
+		table.Mark("full")
+		program(t, table, prefixOf(0), hops(4, 4, 4)...)
+		program(t, table, prefixOf(1), hops(4, 4, 2)...)
+		if got := longest(); got != 0 {
+			t.Errorf("%s: no compromise: got %d, want 0", o, got)
+		}
+		table.Mark("one more")
+		_ = table.Program(prefixOf(2), hops(4, 4, 3))
+		for i := range 10 {
+			for _, c := range table.Compromises() {
+				if c.Events != 1+i || c.Event != "one more" {
+					t.Errorf("%s: got %d since %q, want %d since one more", o, c.Events, c.Event, 1+i)
+				}
+			}
+			if got := longest(); got != 1+i {
+				t.Errorf("%s: got %d, want %d", o, got, 1+i)
+			}
+			table.Mark("calm")
+		}
+		table.Remove(prefixOf(1))
+		if list := table.Compromises(); len(list) != 0 || longest() != 10 {
+			t.Errorf("%s: back: got %v and %d, want none and 10", o, list, longest())
+		}
+		table.Mark("again")
+		_ = table.Program(prefixOf(1), hops(4, 4, 2))
+		if got := longest(); got != 10 {
+			t.Errorf("%s: again: got %d, want 10", o, got)
+		}
 	}
 }
 
@@ -280,7 +430,7 @@ func TestNewRefusesWhatItDoesNotKnow(t *testing.T) {
 }
 
 // checkFull recounts a table from its entries and what was asked last.
-func checkFull(t *testing.T, p fib.Profile, o fib.Overflow, table *fib.Table, asked map[netip.Prefix][]fib.Hop) {
+func checkFull(t *testing.T, p fib.Profile, o fib.Overflow, table *fib.Table, asked map[netip.Prefix][]fib.Hop, down map[int32]bool) {
 	t.Helper()
 	a := table.Audit()
 	if a.Groups > a.GroupsSteadyLimit || a.Members > a.MembersSteadyLimit || a.GroupsPeak > a.GroupsLimit || a.MembersPeak > a.MembersLimit {
@@ -300,7 +450,11 @@ func checkFull(t *testing.T, p fib.Profile, o fib.Overflow, table *fib.Table, as
 			}
 		}
 		twin := tableTwin{profile: p, algorithm: fib.Minimax}
-		if want := twin.vector(t, hops); e.Compromise == "" && !slices.Equal(e.Members, want) {
+		want := twin.vector(t, hops)
+		if up := func(m fib.Weighted) bool { return !down[m.ID] }; slices.ContainsFunc(want, up) && !slices.ContainsFunc(e.Members, up) {
+			t.Fatalf("%s: prefix %s has %v (%s), wanted is %v, all that is down: %v", o, e.Prefix, e.Members, e.Compromise, want, down)
+		}
+		if e.Compromise == "" && !slices.Equal(e.Members, want) {
 			t.Fatalf("%s: prefix %s has %v without a compromise, wanted is %v", o, e.Prefix, e.Members, want)
 		}
 		if e.Group != 0 && !groups[e.Group] {
@@ -333,9 +487,25 @@ func runOverflow(t *testing.T, kind byte, ops []operation) {
 		NativeCost: int(kind/3) % 2 * 2, Reserve: int(kind/7) % 2, Ceiling: 1, BreakFirst: kind%2 == 0,
 	}
 	table := newOverflowTable(t, p, o)
-	asked := map[netip.Prefix][]fib.Hop{}
+	asked, down := map[netip.Prefix][]fib.Hop{}, map[int32]bool{}
 	for _, op := range ops {
-		before, had := table.Lookup(op.prefix)
+		if op.link != nil {
+			down[op.link.id] = op.link.down
+			before := table.Entries()
+			table.SetDown(op.link.id, op.link.down)
+			checkFull(t, p, o, table, asked, down)
+			// A prefix without a compromise moves only where another has to.
+			up := func(m fib.Weighted) bool { return !down[m.ID] }
+			calm := !slices.ContainsFunc(before, func(e fib.Entry) bool { return e.Compromise != "" && !slices.ContainsFunc(e.Members, up) })
+			for i, e := range table.Entries() {
+				if stays := calm || before[i].Compromise == "" && o == fib.OverflowReject; stays && !sameGroup(before[i], e) {
+					t.Fatalf("%s: next hop %d down %v: %v became %v", o, op.link.id, op.link.down, before[i], e)
+				}
+			}
+			continue
+		}
+		entries, refusals := table.Entries(), table.Audit().Refusals
+		again := slices.Equal(sortedHops(asked[op.prefix]), sortedHops(op.hops))
 		switch err := table.Program(op.prefix, op.hops); {
 		case len(op.hops) == 0:
 			table.Remove(op.prefix)
@@ -343,13 +513,17 @@ func runOverflow(t *testing.T, kind byte, ops []operation) {
 		case err == nil:
 			asked[op.prefix] = op.hops
 		case errors.Is(err, fib.ErrFull):
-			after, has := table.Lookup(op.prefix)
-			if had != has || !slices.Equal(before.Members, after.Members) {
-				t.Fatalf("refused, but %v became %v", before, after)
+			twin := tableTwin{profile: p, algorithm: fib.Minimax}
+			checkRefused(t, table, entries, op.prefix, twin.vector(t, op.hops), down)
+			if !again {
+				refusals++
 			}
 			asked[op.prefix] = op.hops
 		}
-		checkFull(t, p, o, table, asked)
+		if got := table.Audit().Refusals; got != refusals {
+			t.Fatalf("%s: got %d refusals, want %d", o, got, refusals)
+		}
+		checkFull(t, p, o, table, asked, down)
 	}
 	for _, op := range ops {
 		table.Remove(op.prefix)
@@ -359,10 +533,53 @@ func runOverflow(t *testing.T, kind byte, ops []operation) {
 	}
 }
 
+func sortedHops(list []fib.Hop) []fib.Hop {
+	return slices.SortedFunc(slices.Values(list), func(a, b fib.Hop) int { return int(a.ID) - int(b.ID) })
+}
+
+// checkRefused tells whether a refused program left what it should of the
+// entries before it: the old state; else what is left of it, and where that
+// has no group the largest that is a subset, and where there is none one next
+// hop.
+func checkRefused(t *testing.T, table *fib.Table, entries []fib.Entry, prefix netip.Prefix, wanted []fib.Weighted, down map[int32]bool) {
+	t.Helper()
+	after, has := table.Lookup(prefix)
+	i := slices.IndexFunc(entries, func(e fib.Entry) bool { return e.Prefix == prefix })
+	if i < 0 || !has {
+		if i >= 0 || has {
+			t.Fatalf("refused, but entry %d became %v", i, after)
+		}
+		return
+	}
+	gone := func(m fib.Weighted) bool {
+		return !slices.ContainsFunc(wanted, func(w fib.Weighted) bool { return w.ID == m.ID })
+	}
+	up := func(m fib.Weighted) bool { return !down[m.ID] }
+	left := slices.DeleteFunc(slices.Clone(entries[i].Members), gone)
+	if after.Compromise == fib.Refused {
+		if !slices.EqualFunc(left, after.Members, func(a, b fib.Weighted) bool { return a.ID == b.ID }) {
+			t.Fatalf("refused, but %v became %v", entries[i], after)
+		}
+		return
+	}
+	if len(left) == len(entries[i].Members) && slices.ContainsFunc(left, up) {
+		t.Fatalf("refused, and %v could stay, but became %v", entries[i], after)
+	}
+	if len(left) == 1 && slices.ContainsFunc(left, up) {
+		t.Fatalf("refused, and %v is left, but it became %v", left, after)
+	}
+	for _, e := range entries {
+		if e.Group != 0 && len(e.Members) > len(after.Members) && !slices.ContainsFunc(e.Members, gone) && slices.ContainsFunc(e.Members, up) {
+			t.Fatalf("refused, and there is %v, but it became %v", e, after)
+		}
+	}
+}
+
 // FuzzOverflow runs sequences against every policy on small chips.
 func FuzzOverflow(f *testing.F) {
 	for kind := range byte(5) {
 		f.Add(kind, []byte{0x28, 1, 2, 3, 4, 5, 0x29, 9, 10, 11, 12, 13, 0x2a, 17, 18, 19, 20, 21, 0x2b, 33, 34, 35, 36, 37, 0x1c, 9, 18, 35})
+		f.Add(kind, []byte{0x28, 1, 2, 3, 4, 5, 0x29, 9, 10, 11, 12, 13, 0x2a, 17, 18, 19, 20, 21, 0xe1, 0xe2, 0x2b, 33, 34, 35, 36, 37, 0xe3, 0xe4, 0xe5, 0x1c, 9, 18, 35, 0xea})
 	}
 	f.Fuzz(func(t *testing.T, kind byte, data []byte) {
 		if len(data) <= 300 {
@@ -382,23 +599,36 @@ func TestNoPolicyExceedsALimitOrTakesAPathOnRandomSequences(t *testing.T) {
 	}
 }
 
-// TestShareIsNeverWorseThanEqual compares them after every step.
+// TestShareIsNeverWorseThanEqual compares them after every change of what is
+// asked for. A next hop that goes down moves no group, so that the remaining
+// weights may err more until the next.
 func TestShareIsNeverWorseThanEqual(t *testing.T) {
 	r := rand.New(rand.NewPCG(53, 54))
 	for i := range 600 {
 		p := tiny(1+r.IntN(4), 20+r.IntN(60))
 		share, equal := newOverflowTable(t, p, fib.OverflowShare), newOverflowTable(t, p, fib.OverflowEqual)
+		asked := map[netip.Prefix][]fib.Hop{}
 		data := make([]byte, 120)
 		for i := range data {
 			data[i] = byte(r.Uint32())
 		}
 		for step, op := range operationsOf(data) {
-			if len(op.hops) == 0 {
+			if op.link != nil {
+				share.SetDown(op.link.id, op.link.down)
+				equal.SetDown(op.link.id, op.link.down)
+				continue
+			} else if len(op.hops) == 0 {
 				share.Remove(op.prefix)
 				equal.Remove(op.prefix)
 			} else if a, b := share.Program(op.prefix, op.hops), equal.Program(op.prefix, op.hops); (a == nil) != (b == nil) {
 				t.Fatalf("run %d step %d: got errors %v and %v", i, step, a, b)
+			} else if a != nil {
+				continue
 			}
+			if slices.Equal(sortedHops(asked[op.prefix]), sortedHops(op.hops)) {
+				continue
+			}
+			asked[op.prefix] = op.hops
 			if s, e := worstOf(share.Audit()), worstOf(equal.Audit()); s > e {
 				t.Fatalf("run %d step %d: share errs by %v, equal by %v\n%v\n%v", i, step, s, e, share.Entries(), equal.Entries())
 			}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"strings"
 )
 
@@ -37,7 +36,7 @@ type Profile struct {
 	Width int
 
 	// Variable is the largest group that is programmed as it is; a larger one
-	// is filled up to a power of two, at most Width. 0: any size up to Width.
+	// is filled up to exactly Width. 0: any size up to Width.
 	Variable int
 
 	// NativeCost is the number of member entries that one member of a
@@ -110,15 +109,9 @@ func (p Profile) MemberCost(members []Weighted) int {
 	case sum != len(members) && p.NativeCost > 0:
 		return p.NativeCost * len(members)
 	case p.Variable > 0 && sum > p.Variable:
-		return p.filled(sum)
+		return p.Width
 	}
 	return sum
-}
-
-// filled returns the size to which the chip fills a group of size entries:
-// the next power of two, at most Width.
-func (p Profile) filled(size int) int {
-	return min(p.Width, 1<<bits.Len(uint(size-1)))
 }
 
 // GroupLimit returns how many groups may be in use at one moment.
@@ -156,8 +149,8 @@ func (p Profile) SteadyMembers() int {
 // Reduce is the Reduce of this chip: alg within Width, equal weights on a chip
 // that has no others, and sizes that the chip can program. Where it fills up
 // (see Variable), Minimax takes the better of the sizes up to Variable and of
-// a full power of two; what another algorithm gives above Variable is filled
-// as FBOSSWide fills.
+// exactly Width; what another algorithm gives above Variable is filled as
+// FBOSSWide fills.
 func (p Profile) Reduce(alg Algorithm, shares []uint64) (Reduction, error) {
 	if p.Unweighted {
 		alg = Equal
@@ -172,8 +165,8 @@ func (p Profile) Reduce(alg Algorithm, shares []uint64) (Reduction, error) {
 	if err != nil {
 		return red, err
 	}
-	if sum := sumOf(red.Weights); sum > p.Variable && p.filled(sum) != sum {
-		return fillReduction(shares, red.Weights, p.filled(sum)), nil
+	if sum := sumOf(red.Weights); sum > p.Variable && sum != p.Width {
+		return fillReduction(shares, red.Weights, p.Width), nil
 	}
 	return red, nil
 }
@@ -193,20 +186,16 @@ func (p Profile) Bound(alg Algorithm, shares []uint64) float64 {
 	return math.Inf(1)
 }
 
-// minimaxFilled is the exact best over the sizes up to Variable and the powers
-// of two from there to Width; ties go to the smaller size.
+// minimaxFilled is the exact best over the sizes up to Variable and Width;
+// ties go to the smaller size.
 func (p Profile) minimaxFilled(shares []uint64) (Reduction, error) {
 	best, err := Reduce(Minimax, shares, p.Variable)
 	if err != nil {
 		return Reduction{}, err
 	}
-	for size := p.filled(p.Variable + 1); best.Error > 0; size *= 2 {
-		size = min(size, p.Width)
-		if red, ok := reduceTo(shares, size); ok && red.Error < best.Error {
-			best = red
-		}
-		if size == p.Width {
-			break
+	if best.Error > 0 && p.Width > p.Variable {
+		if red, ok := reduceTo(shares, p.Width); ok && red.Error < best.Error {
+			return red, nil
 		}
 	}
 	return best, nil

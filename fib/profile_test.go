@@ -92,7 +92,7 @@ func TestMemberCostFollowsTheChip(t *testing.T) {
 		{"tomahawk5", nil, 0},
 		{"g202x", []int{4, 4, 4, 3}, 4},
 		{"tomahawk3", []int{64, 64}, 128},
-		{"tomahawk3", []int{65, 64}, 256},
+		{"tomahawk3", []int{65, 64}, 512},
 		{"tomahawk3", []int{300, 100}, 512},
 	}
 	for _, c := range cases {

@@ -35,7 +35,8 @@ type PrefixAudit struct {
 	Underuse   Number       `json:"underuse"`
 	Dropped    []int32      `json:"dropped,omitempty"`
 	Compromise Compromise   `json:"compromise,omitempty"`
-	Event      string       `json:"event,omitempty"` // the Mark in which the compromise was made
+	Event      string       `json:"event,omitempty"`  // the Mark in which the compromise was made
+	Events     int          `json:"events,omitempty"` // events that ended, or will if nothing changes, without its own group, in a row
 }
 
 // Prefixes returns the audit of every prefix, in the order of
@@ -50,7 +51,7 @@ func (t *Table) Prefixes() []PrefixAudit {
 			Overload: Number(overload), Underuse: Number(underuse), Dropped: e.Dropped, Compromise: r.compromise,
 		}
 		if r.compromise != "" {
-			p.Event = r.event
+			p.Event, p.Events = r.event, t.without(r)
 		}
 		list = append(list, p)
 	}
@@ -108,6 +109,7 @@ func (a Audit) MarshalJSON() ([]byte, error) {
 		MostChangesEvent   string    `json:"most_changes_event"`
 		Gaps               int       `json:"gaps"`
 		Refusals           int       `json:"refusals"`
+		LongestCompromise  int       `json:"longest_compromise,omitempty"`
 	}{
 		a.Profile, a.Algorithm, a.Overflow,
 		a.Groups, a.GroupsPeak, a.GroupsPeakEvent, known(a.GroupsLimit), known(a.GroupsSteadyLimit),
@@ -115,7 +117,7 @@ func (a Audit) MarshalJSON() ([]byte, error) {
 		a.SpillGroups, a.SpillMembers, a.SpillGroupsPeak, a.SpillMembersPeak,
 		Number(a.WorstOverload), Number(a.WorstUnderuse), a.Dropped,
 		a.Prefixes, Number(a.Sharing), a.Compromises,
-		a.Events, a.GroupChanges, a.MostChanges, a.MostChangesEvent, a.Gaps, a.Refusals,
+		a.Events, a.GroupChanges, a.MostChanges, a.MostChangesEvent, a.Gaps, a.Refusals, a.LongestCompromise,
 	})
 }
 

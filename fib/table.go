@@ -20,7 +20,8 @@ var (
 	// ErrDuplicateHop is returned when two next hops have one ID.
 	ErrDuplicateHop = errors.New("duplicate next hop")
 
-	// ErrFull is returned by Program where the overflow policy is to reject.
+	// ErrFull is returned by Program where the overflow policy is to reject
+	// and the prefix has something else than it asked for.
 	ErrFull = errors.New("no room for the group")
 )
 
@@ -84,6 +85,8 @@ type route struct {
 	set        *set       // its next-hop set, where the policy keeps count of them
 	compromise Compromise
 	event      string  // when it came to that
+	since      int     // the event, by number, in which it was first without what it wants
+	until      int     // the event in which it was so last; -1: never
 	error      float64 // of members against hops
 }
 
@@ -163,8 +166,8 @@ func New(p Profile, o Options) (*Table, error) {
 //
 // It fails for an invalid prefix, no hops, or two hops with one ID, and then
 // the table is as before. With OverflowReject it also fails with ErrFull: what
-// was programmed stays, and the request is kept and granted once there is
-// room. It keeps no reference to hops.
+// was programmed stays as far as it is still wanted, and the request is kept
+// and granted once there is room. It keeps no reference to hops.
 func (t *Table) Program(prefix netip.Prefix, hops []Hop) error {
 	if err := t.takeHops(prefix, hops); err != nil {
 		return err
@@ -172,14 +175,14 @@ func (t *Table) Program(prefix netip.Prefix, hops []Hop) error {
 	prefix = prefix.Masked()
 	r := t.prefixes[prefix]
 	if r != nil && slices.Equal(r.hops, t.hops) {
-		return r.refusal()
+		return t.refusal(r)
 	}
 	reduction, err := t.reduce()
 	if err != nil {
 		return fmt.Errorf("prefix %q: %w", prefix, err)
 	}
 	if r == nil {
-		r = &route{prefix: prefix}
+		r = &route{prefix: prefix, until: -1}
 		t.prefixes[prefix] = r
 	}
 	r.hops = append(r.hops[:0], t.hops...)
@@ -192,7 +195,11 @@ func (t *Table) Program(prefix netip.Prefix, hops []Hop) error {
 		}
 		t.followShadow()
 	}
-	return r.refusal()
+	refusal := t.refusal(r)
+	if refusal != nil {
+		t.peaks.refused++
+	}
+	return refusal
 }
 
 // takeHops checks the arguments of Program and leaves the hops in t.hops.
@@ -341,10 +348,7 @@ func (t *Table) give(r *route, vector []Weighted, c Compromise) {
 			t.peaks.changed()
 		}
 	}
-	if r.compromise != c {
-		r.event = t.peaks.event
-	}
-	r.compromise = c
+	t.note(r, c)
 	t.measure(r)
 }
 
@@ -397,6 +401,7 @@ func (t *Table) Remove(prefix netip.Prefix) bool {
 		return false
 	}
 	delete(t.prefixes, prefix)
+	t.note(r, "")
 	t.forgetSet(r)
 	if r.group != nil {
 		t.release(r.group)
@@ -412,7 +417,9 @@ func (t *Table) Remove(prefix netip.Prefix) bool {
 // SetDown tells the table that a next hop went down, or came back. Groups that
 // have it stay, with their ids and entries; their traffic goes over the other
 // members, in proportion to their weights (the rule of two layers, as FRR's
-// next-hop groups have it). Audit takes no traffic to be wanted over it.
+// next-hop groups have it). Only a prefix with a compromise that has no live
+// member, while one of its next hops is live, is placed anew. Audit takes no
+// traffic to be wanted over a next hop that is down.
 func (t *Table) SetDown(id int32, down bool) {
 	if t.down[id] == down {
 		return
@@ -422,13 +429,47 @@ func (t *Table) SetDown(id int32, down bool) {
 	} else {
 		delete(t.down, id)
 	}
+	dead := false
 	for _, r := range t.prefixes {
 		t.measure(r)
+		dead = dead || t.dead(r)
+	}
+	if dead {
+		for _, r := range t.sorted() {
+			if t.dead(r) {
+				t.place(r)
+			}
+		}
+		t.settle()
 	}
 	if t.shadow != nil {
 		t.shadow.SetDown(id, down)
-		t.followShadow()
+		if dead {
+			t.followShadow()
+		}
 	}
+}
+
+// dead tells whether r has a compromise without a live member for want of a
+// better choice at the time.
+func (t *Table) dead(r *route) bool {
+	return r.compromise != "" && r.members != nil && !t.serves(r, r.members)
+}
+
+// serves tells whether r has a path over a vector: a member that is live, or
+// no next hop that is.
+func (t *Table) serves(r *route, vector []Weighted) bool {
+	for _, m := range vector {
+		if !t.down[m.ID] {
+			return true
+		}
+	}
+	for i, h := range r.hops {
+		if r.reduction.Weights[i] > 0 && !t.down[h.ID] {
+			return false
+		}
+	}
+	return true
 }
 
 // Mark names the event that the following changes belong to, for the audit's

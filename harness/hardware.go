@@ -118,5 +118,5 @@ func keepRun(a *fib.Audit, last fib.Audit) {
 	a.SpillGroupsPeak, a.SpillMembersPeak = last.SpillGroupsPeak, last.SpillMembersPeak
 	a.Events, a.GroupChanges = last.Events, last.GroupChanges
 	a.MostChanges, a.MostChangesEvent = last.MostChanges, last.MostChangesEvent
-	a.Gaps, a.Refusals = last.Gaps, last.Refusals
+	a.Gaps, a.Refusals, a.LongestCompromise = last.Gaps, last.Refusals, last.LongestCompromise
 }

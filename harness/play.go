@@ -80,7 +80,7 @@ func (w *window) play(ctx context.Context) error {
 		if r.epoch+at < r.engine.Now() {
 			return &state.FieldError{Kind: w.queue[0].Kind, Field: "at", Value: at.String(), Want: fmt.Sprintf("the network is settled only at %v", r.Now())}
 		}
-		r.engine.Advance(r.epoch + at)
+		r.advance(r.epoch + at)
 	}
 	w.public = state.Window{Start: r.Now(), Before: r.judge.damped, Effect: state.NoEffect}
 	for {
@@ -95,7 +95,7 @@ func (w *window) play(ctx context.Context) error {
 			break
 		}
 		r.look(nil, false)
-		r.engine.Advance(next)
+		r.advance(next)
 	}
 	w.settled = true
 	for _, row := range w.finished() {

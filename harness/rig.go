@@ -39,6 +39,8 @@ type Rig struct {
 	judge  *judge
 	wear   *wear
 
+	misTold misTold
+
 	members  []int // by bundle, as the events leave them
 	played   int   // events so far
 	closed   bool

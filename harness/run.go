@@ -65,6 +65,8 @@ func play(ctx context.Context, sc *Scenario, opts RunOptions, res *state.Result)
 	res.Rows, err = rig.Play(ctx, sc.Events...)
 	res.Virtual = rig.Now()
 	res.FIB, res.Policies = rig.Hardware()
+	told := rig.MisTold()
+	res.MisTold = &told
 	return err
 }
 

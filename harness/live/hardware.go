@@ -67,12 +67,13 @@ func (h *hardware) setDown(bundle int32, down bool) {
 }
 
 // audits are those of the tables compared; most devices have none that changed
-// since the last quiet, so they are kept. Their Events are not counted.
+// since the last quiet, so they are kept. Their Events, and those that a
+// compromise lasted, are not counted.
 func (h *hardware) audits() []fib.Audit {
 	if h.audited == nil {
 		for _, t := range h.compared {
 			a := t.Audit()
-			a.Events = 0
+			a.Events, a.LongestCompromise = 0, 0
 			h.audited = append(h.audited, a)
 		}
 	}

@@ -57,8 +57,10 @@ func TestEveryPolicyHearsTheSamePrograms(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if audits[i] != alone.Audit() {
-			t.Errorf("%s: got %+v, want as in a table alone %+v", o, audits[i], alone.Audit())
+		want := alone.Audit()
+		want.LongestCompromise = 0 // in events, which are not counted
+		if audits[i] != want {
+			t.Errorf("%s: got %+v, want as in a table alone %+v", o, audits[i], want)
 		}
 		if alone.audits() != nil {
 			t.Errorf("%s: got audits of a table that is not compared, want none", o)

@@ -44,6 +44,18 @@ type Document struct {
 	Events        []Event       `json:"events"`
 	Properties    []Property    `json:"properties"`
 	FIB           *FIB          `json:"fib,omitempty"`
+	MisTold       *MisTold      `json:"mis_told,omitempty"`
+}
+
+// MisTold is how much capacity the run told wrong: areas in bits, which are
+// capacity-seconds, and rates at the run's end in bits/s; see state.MisTold.
+type MisTold struct {
+	Over      float64 `json:"over_bits"`
+	Under     float64 `json:"under_bits"`
+	Told      float64 `json:"undamped_bits"`
+	OverRate  float64 `json:"end_over_bits_per_s"`
+	UnderRate float64 `json:"end_under_bits_per_s"`
+	ToldRate  float64 `json:"end_undamped_bits_per_s"`
 }
 
 // BringUp is what happened until the baseline.
@@ -162,7 +174,7 @@ func newDocument(about About, dir string, res *state.Result) *Document {
 	if res.Entries > 0 {
 		d.BringUp.AnnouncedPerEntry = float64(res.BringUp.Announced) / float64(res.Entries)
 	}
-	d.FIB = newFIB(res)
+	d.FIB, d.MisTold = newFIB(res), newMisTold(res.MisTold)
 	for _, row := range res.Rows {
 		d.Events = append(d.Events, newEvent(row))
 	}
@@ -170,6 +182,13 @@ func newDocument(about About, dir string, res *state.Result) *Document {
 		d.Properties = append(d.Properties, newProperty(o))
 	}
 	return d
+}
+
+func newMisTold(m *state.MisTold) *MisTold {
+	if m == nil {
+		return nil
+	}
+	return &MisTold{m.Over, m.Under, m.Told, m.Now.Over, m.Now.Under, m.Now.Told}
 }
 
 func newEvent(r state.Row) Event {

@@ -69,7 +69,8 @@ func violatedRun(t *testing.T) *state.Result {
 			{Name: "threshold: NLRI per event", Exercised: 3, Worst: 11624, Limit: 500, Unit: "NLRI", Violated: 1, Violations: []state.Violation{{Time: 30 * time.Second, Where: "flap bundle=r1-bag2--r2-bag2", Text: "11624 NLRI:\nwant at most 500"}}},
 		},
 		Verdict: state.Violated, Elapsed: 2 * time.Second, Virtual: 285 * time.Second,
-		FIB: hardwareUse(), Policies: []state.PolicyUse{
+		MisTold: &state.MisTold{Over: 5e14, Under: 25e13, Told: 1e16, Now: state.MisRate{Over: 1e12, Told: 3e13}},
+		FIB:     hardwareUse(), Policies: []state.PolicyUse{
 			{Overflow: fib.OverflowExceed, Exceeded: 1, Use: 1.125, Device: "r1-bag1", Groups: 72, GroupsOf: 64, Moves: 90},
 			{Overflow: fib.OverflowMerge, Use: 1, Device: "r1-bag1", Groups: 49, GroupsOf: 64, Overload: 0.5, Underuse: math.Inf(1), Dropped: 7, Given: 12, Moves: 2100},
 			{Overflow: fib.OverflowSpill, Use: 1, Device: "r1-bag1", Groups: 49, GroupsOf: fib.NoLimit, Refusals: 1, Gaps: 2, Spilled: 24},

@@ -172,6 +172,7 @@ type Result struct {
 	Virtual     time.Duration
 	FIB         []FIBUse    // by device; nil where no baseline was reached
 	Policies    []PolicyUse // in the order of fib.Overflows; nil unless the run compares them
+	MisTold     *MisTold    // nil where no baseline was reached
 }
 
 // Observer hears of a run as it happens.

@@ -1,6 +1,7 @@
 // Package plot draws what damping made of a series: the capacity that was
 // there, the bottleneck value, the told value, and the windows in which
-// something was kept back. It draws SVG and PNG and knows nothing of a network.
+// something was kept back; and what a sweep found. It draws SVG and PNG and runs
+// nothing.
 //
 //	trace, err := damping.Replay(pipeline, info, series, end)
 //	err = plot.Trace(w, plot.SVG, "bag-default on noise-576", trace)
@@ -72,6 +73,13 @@ func Trace(w io.Writer, format Format, title string, t *damping.Trace) error {
 	if err != nil {
 		return fmt.Errorf("plot %q: %w", title, err)
 	}
+	page(file, p, legend)
+	_, err = file.WriteTo(w)
+	return err
+}
+
+// page draws the plot with the legend beside it.
+func page(file vg.CanvasSizer, p *plot.Plot, legend plot.Legend) {
 	page := draw.New(file)
 	page.SetColor(color.White)
 	page.Fill(page.Rectangle.Path())
@@ -79,8 +87,6 @@ func Trace(w io.Writer, format Format, title string, t *damping.Trace) error {
 	p.Draw(draw.Crop(page, 0, -beside, 0, 0))
 	legend.Top, legend.Left, legend.Padding = true, true, vg.Millimeter
 	legend.Draw(draw.Crop(page, width-beside, 0, 0, -8*vg.Millimeter))
-	_, err = file.WriteTo(w)
-	return err
 }
 
 // unit is what an axis counts in.
