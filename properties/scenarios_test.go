@@ -2,10 +2,14 @@ package properties
 
 import (
 	"context"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/state"
@@ -80,4 +84,42 @@ func TestTheScenarioOfTheREADMEIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds(t, "README.md", sc)
+}
+
+// records keeps what a run tells its observer.
+type records struct{ list []state.Record }
+
+func (r *records) Progress(string, int, int) {}
+func (r *records) Record(rec state.Record)   { r.list = append(r.list, rec) }
+
+// Two runs of one scenario differ in real time alone: UPDATE counts, told values
+// and verdicts are the same.
+func TestRunsRepeatExactly(t *testing.T) {
+	real := cmp.Options{
+		cmpopts.IgnoreFields(state.Result{}, "Established", "Quiet", "Elapsed"),
+		cmpopts.IgnoreFields(state.Row{}, "Quiet"), cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.Prefix{}),
+	}
+	var first state.Result
+	var heard records
+	for i := range 2 {
+		sc, err := harness.Embedded("first-light")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var now records
+		res, err := harness.Run(context.Background(), sc, harness.RunOptions{Checks: For(sc.Topology, sc.Events), Observer: &now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			first, heard = *res, now
+			continue
+		}
+		if diff := cmp.Diff(first, *res, real); diff != "" {
+			t.Errorf("result of the second run: got + want -\n%s", diff)
+		}
+		if diff := cmp.Diff(heard.list, now.list, real); diff != "" {
+			t.Errorf("records of the second run: got + want -\n%s", diff)
+		}
+	}
 }
