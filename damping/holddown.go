@@ -33,12 +33,6 @@ type HoldDown struct {
 	Forget time.Duration // 0: the hold is always T; else Max or more
 }
 
-// NewHoldDown returns the stage, or an error when t is negative.
-func NewHoldDown(t time.Duration) (HoldDown, error) {
-	h := HoldDown{T: t}
-	return h, h.Validate()
-}
-
 // Validate returns an error when T is negative, or when Max and Forget are not
 // both 0 and not in the order 0 < T <= Max <= Forget.
 func (h HoldDown) Validate() error {

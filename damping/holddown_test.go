@@ -217,12 +217,12 @@ func TestHoldDownNearTheEndOfTimeWaitsForever(t *testing.T) {
 	}
 }
 
-func TestNewHoldDownRefusesNegativeTime(t *testing.T) {
-	if _, err := NewHoldDown(-time.Second); err == nil || err.Error() != "holddown: T -1s: want 0 or more" {
+func TestHoldDownRefusesNegativeTime(t *testing.T) {
+	if err := (HoldDown{T: -time.Second}).Validate(); err == nil || err.Error() != "holddown: T -1s: want 0 or more" {
 		t.Errorf("got error %v, want it to name T and -1s", err)
 	}
-	if h, err := NewHoldDown(30 * time.Second); err != nil || h.T != 30*time.Second {
-		t.Errorf("got %v, %v, want T 30s and no error", h, err)
+	if err := (HoldDown{T: 30 * time.Second}).Validate(); err != nil {
+		t.Errorf("got error %v, want none", err)
 	}
 }
 

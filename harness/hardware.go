@@ -53,7 +53,7 @@ func worse(now, before fib.Audit) bool {
 
 // errorOf is the two-sided error of a table, the rounding of told float32s apart.
 func errorOf(a fib.Audit) float64 {
-	if e := max(a.WorstOverload, a.WorstUnderuse); e > 1e-6 {
+	if e := max(a.WorstOverload, a.WorstUnderuse); e > state.RoundingError {
 		return e
 	}
 	return 0

@@ -60,19 +60,6 @@ func (x *Index) find(device string) int {
 	return -1
 }
 
-// FullCapacity is the sum of a device's bundles at full health in bits/s; 0
-// for a device that does not exist. It walks all bundles: who asks for many
-// devices takes Index.Full.
-func (t *Topology) FullCapacity(device string) uint64 {
-	sum := uint64(0)
-	for _, b := range t.Bundles {
-		if b.A == device || b.B == device {
-			sum += b.Capacity(b.Members)
-		}
-	}
-	return sum
-}
-
 // BundleClass names the roles that a bundle joins, the lower first:
 // "spine-edge", "edge-bag", "bag-bag". It walks all devices.
 func (t *Topology) BundleClass(b Bundle) string {

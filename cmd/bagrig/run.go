@@ -36,6 +36,15 @@ type runFlags struct {
 	port uint16
 }
 
+// scenarioOf is the scenario's name or file that a command was given, or the
+// default one.
+func scenarioOf(args []string) string {
+	if len(args) > 0 {
+		return args[0]
+	}
+	return defaultScenario
+}
+
 func runCommand() *cobra.Command {
 	var flags runFlags
 	cmd := &cobra.Command{
@@ -50,10 +59,7 @@ func runCommand() *cobra.Command {
 	cmd.Flags().Uint64Var(&flags.seed, "seed", 0, "use this seed, not the scenario's; it is printed and kept for suites: a run on the\ngobgp engine makes no random choice, so it repeats with any seed")
 	cmd.Flags().Uint16Var(&flags.port, "port", live.DefaultPort, "TCP port that the speakers listen on in 127.0.0.0/8")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name := defaultScenario
-		if len(args) > 0 {
-			name = args[0]
-		}
+		name := scenarioOf(args)
 		sc, err := harness.Load(name)
 		if err != nil {
 			return err

@@ -56,11 +56,7 @@ func sweepCommand() *cobra.Command {
 	f.Uint16Var(&flags.port, "port", live.DefaultPort, "TCP port that the speakers listen on in 127.0.0.0/8")
 	f.BoolVar(&flags.json, "json", false, "print JSON instead of the table")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name := defaultScenario
-		if len(args) > 0 {
-			name = args[0]
-		}
-		plan, err := flags.plan(name)
+		plan, err := flags.plan(scenarioOf(args))
 		if err != nil {
 			return err
 		}

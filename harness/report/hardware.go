@@ -135,9 +135,6 @@ func published(limit int) *int {
 	return &limit
 }
 
-// leastError is an error that is no more than the rounding of a told float32.
-const leastError = 1e-6
-
 // reportsOf are the tables with the prefixes that have something else than
 // they asked for.
 func reportsOf(res *state.Result) []fib.Report {
@@ -145,7 +142,7 @@ func reportsOf(res *state.Result) []fib.Report {
 	for _, use := range res.FIB {
 		r := use.Report
 		r.Prefixes = slices.DeleteFunc(slices.Clone(r.Prefixes), func(p fib.PrefixAudit) bool {
-			return p.Compromise == "" && len(p.Dropped) == 0 && max(p.Overload, p.Underuse) <= leastError
+			return p.Compromise == "" && len(p.Dropped) == 0 && max(p.Overload, p.Underuse) <= state.RoundingError
 		})
 		list = append(list, r)
 	}
@@ -159,7 +156,7 @@ func (d *Document) fibFiles(res *state.Result) (asJSON, text []byte, err error) 
 	if err := fib.WriteJSON(&j, reports); err != nil {
 		return nil, nil, err
 	}
-	if err := fib.WriteText(&t, reports, leastError); err != nil {
+	if err := fib.WriteText(&t, reports, state.RoundingError); err != nil {
 		return nil, nil, err
 	}
 	if policies := d.FIB.policyTable(0); policies != "" {
@@ -262,7 +259,7 @@ func parts(n Number) string {
 	switch f := 100 * float64(n); {
 	case math.IsInf(f, 1):
 		return "infinite"
-	case f < 100*leastError:
+	case f < 100*state.RoundingError:
 		return "0 %"
 	case f < 0.05:
 		return "<0.1 %"

@@ -66,6 +66,10 @@ func LimitsOf(a *fib.Audit) [4]Limit {
 	}
 }
 
+// RoundingError is a two-sided error (0.01 is 1 %) that is no more than what the
+// rounding of told values to float32 makes.
+const RoundingError = 1e-6
+
 // FIBUse is what a run asked of one device's hardware.
 type FIBUse struct {
 	// Report holds the table at the quiet where it erred most; of equals,

@@ -269,14 +269,6 @@ func (w *Wire) Dumps(fromB bool) {
 	d.dump = true
 }
 
-// Waiting counts the UPDATEs of one end that are held.
-func (w *Wire) Waiting(fromB bool) int {
-	d := w.dir(fromB)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.waiting)
-}
-
 // pass counts the complete messages at the front of buf and moves those that
 // are to be carried together. It returns the length of what it looked at and
 // of what is to be written.
