@@ -177,8 +177,7 @@ func (e *Engine) startSpeakers(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		e.progress(StageStart, i, len(e.topology.Devices))
-		cfg := speakers.ConfigOf(e.topology, e.index, i, e.opts.Damping)
-		cfg.Plan, cfg.Settings = e.opts.Plan, &e.settings[i]
+		cfg := e.coreConfig(i)
 		core := speakers.New(cfg)
 		s, err := gobgp.Start(ctx, gobgp.Options{
 			Name: d.Name, RouterID: e.plan.device[i], Port: e.opts.Port, Listen: e.plan.listen[i],

@@ -20,10 +20,16 @@ func (e *Engine) stopSpeaker(device int32) (down []int32) {
 	return down
 }
 
+// coreConfig is what a device's core is made from, with its present settings.
+func (e *Engine) coreConfig(device int) speakers.Config {
+	cfg := speakers.ConfigOf(e.topology, e.index, device, e.opts.Damping)
+	cfg.Plan, cfg.Settings = e.opts.Plan, &e.settings[device]
+	return cfg
+}
+
 // startAgain gives a device a new core and returns the sessions that come back.
 func (e *Engine) startAgain(ctx context.Context, device int32) (up []int32, err error) {
-	cfg := speakers.ConfigOf(e.topology, e.index, int(device), e.opts.Damping)
-	cfg.Plan, cfg.Settings = e.opts.Plan, &e.settings[device]
+	cfg := e.coreConfig(int(device))
 	cfg.Restart = &speakers.Restart{At: e.now, Drain: e.drains[device]}
 	for _, s := range cfg.Sessions {
 		cfg.Restart.Bundles = append(cfg.Restart.Bundles, e.topology.Bundles[s.Bundle].Capacity(e.members[s.Bundle]))
