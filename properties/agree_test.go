@@ -87,7 +87,7 @@ func randomSettings(r *rand.Rand) topologies.Settings {
 			values = []string{"spine", "region"}
 		case "import.reject-communities":
 			values = []string{"65535:0"}
-		case "advertise.value", "rib-batch", "import.max-prefixes", "restart.stale-time", "restart.eor-time":
+		case "advertise.value", "rib-batch", "import.max-prefixes", "restart.stale-time", "restart.eor-time", "drain.linger":
 			continue
 		}
 		if r.IntN(4) > 0 {

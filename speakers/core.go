@@ -113,9 +113,6 @@ func New(cfg Config) *Core {
 		c.prefixes[o.Prefix].origin = int32(i)
 	}
 	c.newAggregates()
-	if c.cfg.Linger == 0 {
-		c.cfg.Linger = topologies.DefaultLinger
-	}
 	if cfg.Settings == nil {
 		c.configure(topologies.DefaultSettings())
 	} else {

@@ -21,7 +21,7 @@ func (c *Core) setDrain(to topologies.DrainState) {
 	c.drain = to
 	c.forwardTo = Never
 	if to == topologies.Drained {
-		c.forwardTo = c.now + c.cfg.Linger
+		c.forwardTo = c.now + c.settings.Linger
 	}
 	c.markAll()
 }

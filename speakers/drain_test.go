@@ -205,11 +205,12 @@ func TestDrainKeepsTheDecisionAndTheExactStateReturns(t *testing.T) {
 
 func TestLingerIsConfigured(t *testing.T) {
 	cfg := edge()
-	cfg.Linger = 1500 * time.Millisecond
+	const linger = 1500 * time.Millisecond
+	cfg.Settings = withKnobs(t, "drain.linger", "1.5s")
 	tellStory(t, fed(t, cfg, loaded...), []moment{
-		{at: time.Second, inputs: in(drainTo(topologies.Drained)), want: []speakers.Effect{untell(0), untell(2)}, next: cfg.Linger + time.Second},
-		{at: cfg.Linger + time.Second - 1, next: cfg.Linger + time.Second},
-		{at: cfg.Linger + time.Second, want: []speakers.Effect{unprogram}},
+		{at: time.Second, inputs: in(drainTo(topologies.Drained)), want: []speakers.Effect{untell(0), untell(2)}, next: linger + time.Second},
+		{at: linger + time.Second - 1, next: linger + time.Second},
+		{at: linger + time.Second, want: []speakers.Effect{unprogram}},
 	})
 }
 
@@ -231,7 +232,7 @@ func TestLingerAndHoldDownRunSideBySide(t *testing.T) {
 
 func TestATimerThatIsDueDuringTheLingerIsProgrammed(t *testing.T) {
 	cfg := edge()
-	cfg.Damping, cfg.Linger = held(time.Second), 3*time.Second
+	cfg.Damping, cfg.Settings = held(time.Second), withKnobs(t, "drain.linger", "3s")
 	const s = time.Second
 	tellStory(t, fed(t, cfg, loaded...), []moment{
 		{at: s, inputs: in(capacity(spine1, unit)), want: []speakers.Effect{program(hopsOf(3, 1)), tell0(4, false)}},

@@ -35,7 +35,7 @@ func newRace(data []byte) *race {
 	cfg := r.tape.config()
 	first := r.tape.next()
 	if first >= 0x80 {
-		cfg.Settings, cfg.Linger = r.tape.settings(), time.Duration(r.tape.choose(3))*tapeLinger
+		cfg.Settings = r.tape.settings()
 	}
 	if first&0x40 != 0 {
 		r.tape.aggregates(&cfg)
@@ -129,7 +129,7 @@ func (r *race) step(batch []speakers.Input) error {
 	if next <= r.twin.now {
 		return fmt.Errorf("next: got %v, want it after now", next)
 	}
-	end := r.twin.drainedAt + r.twin.linger()
+	end := r.twin.forwardTo
 	lingers := r.twin.drain == topologies.Drained && r.twin.now < end
 	if lingers && next > end {
 		return fmt.Errorf("next: got %v, want no later than %v, when forwarding ends", next, end)
@@ -367,7 +367,7 @@ func TestDrainAndUndrainLeaveNothingBehind(t *testing.T) {
 		if err := r.step([]speakers.Input{drainTo(topologies.Live)}); err != nil {
 			return false, err
 		}
-		before, end := state(r.core, cfg), now+r.twin.linger()
+		before, end := state(r.core, cfg), now+r.twin.settings.Linger
 		otherTimer := r.core.Next() <= end
 		if err := r.step([]speakers.Input{drainTo(topologies.Drained)}); err != nil {
 			return false, err

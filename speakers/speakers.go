@@ -38,7 +38,6 @@ type Config struct {
 	Plan       *damping.Plan        // what damping stands where; nil = Damping everywhere
 	Number     uint64               // tells speakers apart for damping stages with a random part
 	Settings   *topologies.Settings // nil = topologies.DefaultSettings
-	Linger     time.Duration        // how long a drained device still forwards; 0 = topologies.DefaultLinger
 	Restart    *Restart             // nil = the first start
 }
 

@@ -33,7 +33,6 @@ const (
 	tapeASN      = 5
 	tapePrefixes = 3
 	tapeHold     = 30 * time.Second
-	tapeLinger   = 4 * time.Second
 	tapeSettings = 16 // bytes of settings on a tape, some to spare
 	tapeLowest   = lowest(20 * time.Second)
 )
@@ -59,6 +58,7 @@ var (
 		{"import.reject-classes", []string{"", "", "spine", "fabric,spine", "region"}},
 		{"import.reject-communities", []string{"", "", "65000:9", "65000:1", "65535:0", "1:1,0:7"}},
 		{"restart.stale-time", []string{"30s", "0s"}}, {"restart.eor-time", []string{"30s"}},
+		{"drain.linger", []string{"1s", "4s", "8s"}},
 	}
 )
 

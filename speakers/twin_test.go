@@ -22,7 +22,7 @@ type twin struct {
 	told       *lowest // the told stage, or nil
 	now        time.Duration
 	drain      topologies.DrainState
-	drainedAt  time.Duration // when drain became Drained
+	forwardTo  time.Duration // while drained: until when it forwards
 	originates bool
 	up         map[int32]bool
 	deaf       map[int32]bool                     // sessions ended for too many prefixes
@@ -69,7 +69,7 @@ func newTwin(cfg speakers.Config, hold time.Duration, told *lowest) *twin {
 		w.capacities[s.Bundle] = []bundleSample{{0, capacity}}
 	}
 	if r := cfg.Restart; r != nil {
-		w.now, w.drain, w.drainedAt = r.At, r.Drain, -time.Hour
+		w.now, w.drain = r.At, r.Drain
 		w.deferring, w.deferTo = true, r.At+w.settings.EndOfRIBTime
 	}
 	for p := range int32(cfg.Prefixes) {
@@ -108,7 +108,7 @@ func (w *twin) hear(in speakers.Input) {
 		w.settings = *in.Settings
 	case speakers.Drain:
 		if in.Drain == topologies.Drained && w.drain != topologies.Drained {
-			w.drainedAt = w.now
+			w.forwardTo = w.now + w.settings.Linger
 		}
 		w.drain = in.Drain
 	}
@@ -224,14 +224,6 @@ func (w *twin) cease() (list []speakers.Effect) {
 		}
 	}
 	return list
-}
-
-// linger is how long a drained device forwards.
-func (w *twin) linger() time.Duration {
-	if w.cfg.Linger > 0 {
-		return w.cfg.Linger
-	}
-	return time.Second
 }
 
 // passed is what hold-down lets through: the least capacity of the last hold,
@@ -535,7 +527,7 @@ func (w *twin) settle(p int32) speakers.Decision {
 	}
 	if w.drain == topologies.Drained {
 		d.Told = speakers.Told{}
-		if w.now >= w.drainedAt+w.linger() {
+		if w.now >= w.forwardTo {
 			d.Hops = nil
 		}
 	}

@@ -27,6 +27,7 @@ type Settings struct {
 	RejectTagged   []uint32      // routes with one of these standard communities are not imported
 	StaleTime      time.Duration // how long the routes of a neighbour that restarts are used; 0 = not at all
 	EndOfRIBTime   time.Duration // how long a restarted speaker waits for the End-of-RIB of all neighbours
+	Linger         time.Duration // how long a drained device still forwards; more than 0
 }
 
 // The values of the knobs, the default of each first.
@@ -125,6 +126,8 @@ func (s *Settings) Validate() error {
 		return fmt.Errorf("advertise.value %q: advertise is %q and tells no value", yamltree.FormatCapacity(s.AdvertiseValue), s.Advertise)
 	case s.Advertise == AdvertiseDisable && s.Divide == DivideEqual:
 		return fmt.Errorf("divide %q: advertise is %q and tells no value to divide", s.Divide, s.Advertise)
+	case s.Linger <= 0:
+		return fmt.Errorf("drain.linger %v: want more than 0s, or forwarding ends before the farthest neighbour has handled the withdrawal", s.Linger)
 	}
 	return nil
 }
@@ -219,6 +222,8 @@ var knobs = []Knob{
 		"30s", "RFC 4724 (Restart Time); BGP++ 30 s to 300 s", "RFC 4724 S4.2; facebook/BGP `Consts.h`", func(s *Settings) *time.Duration { return &s.StaleTime }),
 	period("restart.eor-time", "how long a restarted speaker waits for the End-of-RIB of all its neighbours before it decides",
 		"30s", "RFC 4724 (Selection_Deferral_Timer); BGP++ 120 s", "RFC 4724 S4.1; facebook/BGP `Consts.h`", func(s *Settings) *time.Duration { return &s.EndOfRIBTime }),
+	period("drain.linger", "how long a drained device still forwards after it has withdrawn its routes; more than 0s. Time stands still until the farthest withdrawal is handled",
+		"1s", "bagrig; operators wait before they take a drained device down", "RFC 8326 S4", func(s *Settings) *time.Duration { return &s.Linger }),
 	{
 		Name: "import.max-prefixes", Values: []string{"NUMBER"}, Default: "0", Doc: "most prefixes that one session may hold, each counted once; one more ends the session; 0 = no limit",
 		Who: "BGP++ (12,000 per peer), all vendors", Source: "facebook/BGP `Consts.h`; Running BGP in Data Centers at Scale, NSDI 2021",
@@ -300,7 +305,3 @@ func ParseDrainState(s string) (DrainState, bool) {
 	i := slices.Index(drainNames[:], s)
 	return DrainState(max(i, 0)), i >= 0
 }
-
-// DefaultLinger is how long a drained device still forwards after it has
-// withdrawn its routes.
-const DefaultLinger = time.Second

@@ -11,7 +11,7 @@ import (
 
 func TestEveryKnobTakesItsValuesAndGivesThemBack(t *testing.T) {
 	free := map[string][]string{
-		"advertise.value": {"0", "25.6T"}, "rib-batch": {"0s", "200ms"}, "restart.stale-time": {"0s", "30s"}, "restart.eor-time": {"2m0s", "30s"}, "import.max-prefixes": {"0", "12000"},
+		"advertise.value": {"0", "25.6T"}, "rib-batch": {"0s", "200ms"}, "restart.stale-time": {"0s", "30s"}, "restart.eor-time": {"2m0s", "30s"}, "drain.linger": {"1s", "2m0s"}, "import.max-prefixes": {"0", "12000"},
 		"import.reject-classes": {"", "spine,region"}, "import.reject-communities": {"", "65535:0,65000:1"},
 	}
 	for _, k := range Knobs() {
@@ -69,6 +69,8 @@ func TestContradictingKnobsAreRefused(t *testing.T) {
 		{func(s *Settings) { s.Advertise = AdvertiseSet }, false},
 		{func(s *Settings) { s.Advertise, s.AdvertiseValue = AdvertiseDisable, 1e12 }, false},
 		{func(s *Settings) { s.Advertise, s.Divide = AdvertiseDisable, DivideEqual }, false},
+		{func(s *Settings) { s.Linger = 0 }, false},
+		{func(s *Settings) { s.Linger = time.Hour }, true},
 	} {
 		s := DefaultSettings()
 		c.change(&s)
