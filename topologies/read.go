@@ -163,7 +163,7 @@ func readExplicit(m yamltree.Map) *Topology {
 }
 
 func (e *explicit) device(n yamltree.Node) {
-	m := n.Map("name", "role", "region", "fabric", "kind", "plane", "asn", "asic", "units")
+	m := n.Map("name", "role", "region", "fabric", "kind", "plane", "asn", "asic", "units", "hall", "power", "ports", "linecards")
 	e.parts[devicePart] = append(e.parts[devicePart], m)
 	role, ok := ParseRole(m.Need("role").Text(""))
 	if !ok {
@@ -179,11 +179,13 @@ func (e *explicit) device(n yamltree.Node) {
 		ASN:    uint32(m.Need("asn").Int(0, 1, 1<<32-1)),
 		ASIC:   m.Need("asic").Text(""),
 		Units:  int(m.Get("units").Whole(1)),
+		Hall:   m.Get("hall").Text(""), Power: m.Get("power").Text(""),
+		Ports: int(m.Get("ports").Whole(0)), LineCards: int(m.Get("linecards").Whole(0)),
 	})
 }
 
 func (e *explicit) bundle(n yamltree.Node) {
-	m := n.Map("name", "a", "b", "members", "speed", "length")
+	m := n.Map("name", "a", "b", "members", "speed", "length", "route", "optic")
 	e.parts[bundlePart] = append(e.parts[bundlePart], m)
 	b := Bundle{
 		A:       m.Need("a").Text(""),
@@ -191,6 +193,8 @@ func (e *explicit) bundle(n yamltree.Node) {
 		Members: int(m.Need("members").Whole(0)),
 		Speed:   m.Need("speed").Capacity(0),
 		Length:  readLength(m.Need("length")),
+		Route:   m.Get("route").Text(""),
+		Optic:   m.Get("optic").Text(""),
 	}
 	b.Name = m.Get("name").Text(b.A + "--" + b.B)
 	e.t.Bundles = append(e.t.Bundles, b)

@@ -98,9 +98,9 @@ func TestGenerateFillsInEveryField(t *testing.T) {
 	top := generate(t, small())
 	x := top.Index()
 	devices := []Device{
-		{"r2-bag1", Bag, "r2", "", "", 1, 4200002000, "jericho3", 3},
-		{"r2-f1-e2", Edge, "r2", "r2-f1", "nsf", 2, 4200002001, "jericho3", 2},
-		{"r2-f2-s1", Spine, "r2", "r2-f2", "nsf", 0, 4200002117, "tomahawk5", 1},
+		{Name: "r2-bag1", Role: Bag, Region: "r2", Plane: 1, ASN: 4200002000, ASIC: "jericho3", Units: 3},
+		{Name: "r2-f1-e2", Role: Edge, Region: "r2", Fabric: "r2-f1", Kind: "nsf", Plane: 2, ASN: 4200002001, ASIC: "jericho3", Units: 2},
+		{Name: "r2-f2-s1", Role: Spine, Region: "r2", Fabric: "r2-f2", Kind: "nsf", ASN: 4200002117, ASIC: "tomahawk5", Units: 1},
 	}
 	for _, want := range devices {
 		if got := top.Devices[x.Device[want.Name]]; got != want {
@@ -108,9 +108,9 @@ func TestGenerateFillsInEveryField(t *testing.T) {
 		}
 	}
 	bundles := []Bundle{
-		{"r1-f2-s1--r1-f2-e2", "r1-f2-s1", "r1-f2-e2", 2, 400e9, 100},
-		{"r1-f2-e2--r1-bag2", "r1-f2-e2", "r1-bag2", 4, 400e9, 2000},
-		{"r1-bag2--r2-bag2", "r1-bag2", "r2-bag2", 8, 400e9, 50_000},
+		{Name: "r1-f2-s1--r1-f2-e2", A: "r1-f2-s1", B: "r1-f2-e2", Members: 2, Speed: 400e9, Length: 100},
+		{Name: "r1-f2-e2--r1-bag2", A: "r1-f2-e2", B: "r1-bag2", Members: 4, Speed: 400e9, Length: 2000},
+		{Name: "r1-bag2--r2-bag2", A: "r1-bag2", B: "r2-bag2", Members: 8, Speed: 400e9, Length: 50_000},
 	}
 	for _, want := range bundles {
 		if got := top.Bundles[x.Bundle[want.Name]]; got != want {

@@ -55,6 +55,13 @@ type Device struct {
 	ASN    uint32
 	ASIC   string // name of a FIB profile, such as "jericho3"
 	Units  int    // chassis this device stands for, at least 1
+
+	// What its failures have in common with those of others, and what its
+	// members fit into. Empty and 0 say that nothing is known.
+	Hall      string // data hall
+	Power     string // power domain
+	Ports     int    // ports of one chassis
+	LineCards int    // line cards of one chassis, over which its ports are striped
 }
 
 // Bundle is the set of parallel member links between two devices that carries
@@ -65,6 +72,8 @@ type Bundle struct {
 	Members int    // member links at full health, 1 to 4096
 	Speed   uint64 // bits/s of one member
 	Length  int    // metres
+	Route   string // fibre route; empty where none is known
+	Optic   string // optic class; empty where none is stated
 }
 
 // Capacity is the bundle's capacity in bits/s with the given members up.

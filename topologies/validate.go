@@ -11,10 +11,11 @@ import (
 
 // The limits of a topology.
 const (
-	maxDevices = 65_000
-	maxMembers = 4096
-	maxLength  = 5_000_000 // metres
-	maxUnits   = 10_000
+	maxDevices   = 65_000
+	maxMembers   = 4096
+	maxLength    = 5_000_000 // metres
+	maxUnits     = 10_000
+	maxLineCards = 64
 
 	// The least bandwidth of a prefix in bits/s. Shares are whole bits/s, so
 	// that a told value of a few could not be split between parallel bundles
@@ -172,7 +173,7 @@ func (c *checker) device(i int) {
 	if d.Role < Spine || d.Role > Backbone {
 		bad("role", d.Role, wantRole)
 	}
-	for _, f := range [...]struct{ field, value string }{{"region", d.Region}, {"fabric", d.Fabric}} {
+	for _, f := range [...]struct{ field, value string }{{"region", d.Region}, {"fabric", d.Fabric}, {"hall", d.Hall}, {"power", d.Power}} {
 		if f.value != "" && !safeName(f.value, false) {
 			bad(f.field, f.value, wantName)
 		}
@@ -191,6 +192,12 @@ func (c *checker) device(i int) {
 	}
 	if d.Units < 1 || d.Units > maxUnits {
 		bad("units", d.Units, fmt.Sprintf("want 1 to %d", maxUnits))
+	}
+	if d.Ports < 0 || d.Ports > maxMembers {
+		bad("ports", d.Ports, fmt.Sprintf("want 0 to %d", maxMembers))
+	}
+	if d.LineCards < 0 || d.LineCards > maxLineCards {
+		bad("linecards", d.LineCards, fmt.Sprintf("want 0 to %d", maxLineCards))
 	}
 	c.deviceBundles(i)
 }
@@ -257,6 +264,11 @@ func (c *checker) bundle(i int) {
 	}
 	if b.Length < 0 || b.Length > maxLength {
 		bad("length", bare(formatLength(b.Length)), wantLength)
+	}
+	for _, f := range [...]struct{ field, value string }{{"route", b.Route}, {"optic", b.Optic}} {
+		if f.value != "" && !safeName(f.value, false) {
+			bad(f.field, f.value, wantName)
+		}
 	}
 	c.bundleEnds(i, bad)
 }

@@ -76,6 +76,10 @@ func writeDevice(b *bytes.Buffer, d *Device) {
 	l.field("asn", fmt.Sprint(d.ASN))
 	l.text("asic", d.ASIC)
 	l.number("units", d.Units, 1)
+	l.text("hall", d.Hall)
+	l.text("power", d.Power)
+	l.number("ports", d.Ports, 0)
+	l.number("linecards", d.LineCards, 0)
 	l.end()
 }
 
@@ -89,6 +93,8 @@ func writeBundle(b *bytes.Buffer, u *Bundle) {
 	l.field("members", fmt.Sprint(u.Members))
 	l.field("speed", yamltree.FormatCapacity(u.Speed))
 	l.field("length", formatLength(u.Length))
+	l.text("route", u.Route)
+	l.text("optic", u.Optic)
 	l.end()
 }
 
