@@ -40,6 +40,8 @@ type Rig struct {
 	wear   *wear
 
 	misTold misTold
+	lost    losses
+	windows []state.WindowRow
 
 	members  []int // by bundle, as the events leave them
 	played   int   // events so far
@@ -77,6 +79,7 @@ func Start(ctx context.Context, opts Options) (_ *Rig, err error) {
 		opts: opts, members: fullMembers(opts.Topology),
 		net: &state.Network{Topology: opts.Topology, Index: opts.Topology.Index(), Damping: opts.Damping, Plan: opts.Plan, Hardware: opts.Hardware},
 	}
+	r.lost = losses{net: r.net, part: make([]float64, len(opts.Topology.Bundles)), open: make([]int, len(opts.Topology.Bundles))}
 	if r.judge, err = newJudge(r.net, opts.Settings); err != nil {
 		return nil, err
 	}
@@ -135,6 +138,9 @@ func (r *Rig) bringUpNetwork(ctx context.Context) error {
 	r.engine.Record(true)
 	r.snapshot = r.engine.Snapshot()
 	r.baseline = r.snapshot
+	if err := r.judge.settleFirst(r.snapshot); err != nil {
+		return err
+	}
 	r.look(nil, true)
 	return nil
 }
@@ -193,6 +199,13 @@ func (r *Rig) Verdict() state.Verdict {
 	return state.Held
 }
 
+// Windows is what each window did so far.
+func (r *Rig) Windows() []state.WindowRow { return slices.Clone(r.windows) }
+
+// Lost is the traffic that was lost unseen since the baseline, or nil where
+// none was.
+func (r *Rig) Lost() *state.Lost { return r.lost.sum(r.Now()) }
+
 // Now is the virtual time since the baseline.
 func (r *Rig) Now() time.Duration { return r.engine.Now() - r.epoch }
 
@@ -222,7 +235,7 @@ func (r *Rig) reportNew(o state.Outcome, before int) {
 // fullHealth tells whether everything is as it was before the first event:
 // bundles, settings and drain states, and no wire is held.
 func (r *Rig) fullHealth() bool {
-	return slices.Equal(r.members, fullMembers(r.net.Topology)) && r.judge.asAtFirst() && len(r.snapshot.Held) == 0
+	return slices.Equal(r.members, fullMembers(r.net.Topology)) && !r.lost.any() && r.judge.asAtFirst() && len(r.snapshot.Held) == 0
 }
 
 func (r *Rig) record(rec state.Record) {

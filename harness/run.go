@@ -66,7 +66,7 @@ func play(ctx context.Context, sc *Scenario, opts RunOptions, res *state.Result)
 	res.Virtual = rig.Now()
 	res.FIB, res.Policies = rig.Hardware()
 	told := rig.MisTold()
-	res.MisTold = &told
+	res.MisTold, res.Windows, res.Lost = &told, rig.Windows(), rig.Lost()
 	return err
 }
 

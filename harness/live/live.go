@@ -84,7 +84,9 @@ type Engine struct {
 	settings []topologies.Settings
 	drains   []topologies.DrainState
 	holds    map[holding]bool
-	away     map[int32]bool // devices whose speaker has stopped and not started again
+	unseen   map[int32]bool    // bundles that have failed and whose ends have not noticed
+	lost     map[int32]float64 // part of the traffic that bundles lose unseen
+	away     map[int32]bool    // devices whose speaker has stopped and not started again
 	ends     []endOfRIB
 	onRound  func()
 	closed   map[int32]string // sessions that a speaker ended, by bundle: its name
@@ -147,6 +149,7 @@ func New(opts Options) (_ *Engine, err error) {
 		e.members = append(e.members, b.Members)
 	}
 	e.holds, e.closed, e.away = map[holding]bool{}, map[int32]string{}, map[int32]bool{}
+	e.unseen, e.lost = map[int32]bool{}, map[int32]float64{}
 	e.drains = make([]topologies.DrainState, len(t.Devices))
 	if e.settings = slices.Clone(opts.Settings); e.settings == nil {
 		e.settings = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(t.Devices))

@@ -158,6 +158,10 @@ func (e *Engine) Snapshot() *state.Snapshot {
 		z, _ := e.cores[ends[1]].Bundle(int32(b))
 		s.Bundles[b] = state.Bundle{
 			Members: e.members[b], Capacity: a.Passed.Capacity, Trial: a.Passed.Trial, Up: a.Up && z.Up, CeasedBy: e.closed[int32(b)],
+			Lost: e.lost[int32(b)],
+		}
+		if e.unseen[int32(b)] {
+			s.Bundles[b].Lost = 1
 		}
 	}
 	for h := range e.holds {

@@ -21,7 +21,8 @@ type ToldDamping struct {
 	Pipeline   damping.Pipeline // told stages only
 	Rule       int              // of the plan; -1 = its default
 	Law        damping.Law      // of Pipeline
-	Memoryless bool
+	Memoryless bool             // what is told depends on the present bottleneck value alone
+	Forgets    bool             // so it does once the damping has settled
 }
 
 // ToldDampings looks up, for a device and a prefix by their index, what damps
@@ -38,7 +39,7 @@ func (n *Network) ToldDampings() func(device, prefix int) *ToldDamping {
 				continue
 			}
 			t, rule := plan.ForTold(at.role, at.class)
-			places[at] = &ToldDamping{t, rule, t.Law(), t.Memoryless()}
+			places[at] = &ToldDamping{t, rule, t.Law(), t.Memoryless(), t.Forgets()}
 		}
 	}
 	return func(device, prefix int) *ToldDamping {
