@@ -1,7 +1,7 @@
 package state
 
 import (
-	"fmt"
+	"errors"
 	"strings"
 	"time"
 
@@ -34,7 +34,7 @@ func parseDetection(s string) (text string, after time.Duration, err error) {
 	}
 	d, err := time.ParseDuration(length)
 	if !known || err != nil || d < bounds[0] || d > bounds[1] || how == DetectHold && d%time.Second != 0 {
-		return "", 0, fmt.Errorf(wantDetection)
+		return "", 0, errors.New(wantDetection)
 	}
 	return how + ":" + d.String(), d, nil
 }
