@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -39,6 +40,9 @@ const (
 	Stop                         // a device's speaker stops and says that it restarts; its hardware forwards on
 	StartAgain                   // and starts again, knowing nothing
 )
+
+// ErrNoConvergence means that the speakers never got quiet.
+var ErrNoConvergence = errors.New("no-convergence")
 
 // Engine runs the speakers of one topology. Its methods are called from one
 // goroutine. Virtual time stands still except in Advance.
