@@ -6,16 +6,20 @@ import (
 	"strings"
 )
 
-// kept is how many of each class of interchangeable fabrics and planes a
-// quotient keeps. With two, a device that had several equal candidates still
-// has several, a value that was a sum still is one, and an event in the first
-// has another one beside it that stands for all the rest.
-const kept = 2
+// How many of each class of interchangeable fabrics and planes a quotient keeps.
+//
+// With two planes a device that had several equal candidates still has several,
+// a lost one leaves one, and an event in one plane has another that stands for
+// all the rest. Of fabrics one more is needed: of equal paths a bag tells that
+// of the first fabric, but not to that fabric; so there must be the first, the
+// one in which something happens (or that takes over from the first), and one
+// that stands for all the rest.
+const keptFabrics, keptPlanes = 3, 2
 
 // Quotient gives the smallest topology of a valid one's shape: of the fabrics
-// that are interchangeable, and then of the planes that are, it keeps the first
-// two. What stays keeps its name and its order. The result shares nothing with
-// t; where something was left out its name ends in "-quotient".
+// that are interchangeable it keeps the first three, and then of the planes that
+// are the first two. What stays keeps its name and its order. The result shares
+// nothing with t; where something was left out its name ends in "-quotient".
 //
 // Two fabrics are interchangeable if to exchange the two, device by device in
 // the order of the topology, gives the same network but for names, ASNs,
@@ -29,15 +33,17 @@ const kept = 2
 // are and which of equal ones is told (the first fabric stays the first), and
 // whether a multipath set or a sum has one member or several. What it does not
 // keep: sizes of sets, and how large a sum is, so that a quantizer may absorb
-// in a large network what it tells in a small one. Events that are to stand for
-// others are played in the first fabric and plane of a class. docs/quotient.md
-// says how churn in the quotient gives churn in the network.
+// in a large network what it tells in a small one, and a sum that is larger
+// than the next bundle may not be. Events are played in the first two fabrics
+// and the first plane of a class. docs/quotient.md says how churn in the
+// quotient gives churn in the network.
 //
 // Thresholds of aggregates are scaled with the number of more-specifics, and
 // rounded up; where a network loses enough for one to be crossed, the quotient
 // says nothing of when.
 func Quotient(t *Topology) *Topology {
 	q := t.without(t.spare(partition{
+		keep: keptFabrics,
 		in: func(d *Device) string {
 			if d.Fabric == "" {
 				return ""
@@ -47,6 +53,7 @@ func Quotient(t *Topology) *Topology {
 		traits: func(d *Device) string { return fmt.Sprint(d.Kind, " ", d.Plane) },
 	}))
 	q = q.without(q.spare(partition{
+		keep: keptPlanes,
 		in: func(d *Device) string {
 			if d.Plane == 0 {
 				return ""
@@ -68,19 +75,20 @@ func Quotient(t *Topology) *Topology {
 
 // partition divides devices into parts that may be interchangeable.
 type partition struct {
+	keep   int                  // how many of a class stay
 	in     func(*Device) string // the part's name; empty for devices that are in none
 	traits func(*Device) string // what devices that are exchanged must have in common, beside what all must
 }
 
-// spare tells which devices are in a part that is interchangeable with two
-// earlier ones.
+// spare tells which devices are in a part that is interchangeable with as many
+// earlier ones as are kept.
 func (t *Topology) spare(p partition) []bool {
 	s := newSigner(t, p)
 	seen := map[string]int{}
 	drop := make([]bool, len(s.members))
 	for part, sign := range s.signatures() {
 		seen[sign]++
-		drop[part] = seen[sign] > kept
+		drop[part] = seen[sign] > p.keep
 	}
 	spare := make([]bool, len(t.Devices))
 	for d, part := range s.of {

@@ -25,8 +25,8 @@ func deviceNames(t *Topology) string {
 	return strings.Join(names, " ")
 }
 
-// A shape's quotient is the same shape with at most two fabrics and planes: what
-// Generate makes of that, but for the fields that say which is meant.
+// A shape's quotient is the same shape with at most three fabrics and two
+// planes: what Generate makes of that, but for the fields that say which is meant.
 func TestTheQuotientOfAShapeIsTheSmallerShape(t *testing.T) {
 	smaller := 0
 	properties := gopter.NewProperties(nil)
@@ -43,7 +43,7 @@ func TestTheQuotientOfAShapeIsTheSmallerShape(t *testing.T) {
 		if again := Quotient(q); !cmp.Equal(again, q, prefixesToo) {
 			return "the quotient of the quotient is another: " + cmp.Diff(again, q, prefixesToo)
 		}
-		s.Fabrics = min(s.Fabrics, 2)
+		s.Fabrics = min(s.Fabrics, 3)
 		switch s.Spread {
 		case 0, 1: // planar: each plane by itself
 			s.Planes = min(s.Planes, 2)
@@ -81,7 +81,7 @@ func sameBundles(a, b []Bundle) bool {
 
 func TestWhatDiffersIsNotInterchangeable(t *testing.T) {
 	s := Shape{
-		Name: "full", Regions: 2, Planes: 4, Fabrics: 4, Spines: 2, Kind: "dsf", Speed: 800e9,
+		Name: "full", Regions: 2, Planes: 4, Fabrics: 5, Spines: 2, Kind: "dsf", Speed: 800e9,
 		SpineEdge: Link{Members: 8}, EdgeBag: Link{Members: 8}, BagBag: Link{Members: 8}, SpineUnits: 1, EdgeUnits: 1, BagUnits: 1,
 	}
 	device := func(name string, change func(*Device)) func(*Topology) {
@@ -90,7 +90,7 @@ func TestWhatDiffersIsNotInterchangeable(t *testing.T) {
 	bundle := func(name string, change func(*Bundle)) func(*Topology) {
 		return func(t *Topology) { change(&t.Bundles[t.Index().Bundle[name]]) }
 	}
-	const plain = "r1-f1 r1-f2 r2-f1 r2-f2 | 1 2"
+	const plain = "r1-f1 r1-f2 r1-f3 r2-f1 r2-f2 r2-f3 | 1 2"
 	for _, c := range []struct {
 		name   string
 		change func(*Topology)
@@ -114,33 +114,33 @@ func TestWhatDiffersIsNotInterchangeable(t *testing.T) {
 		}, plain},
 		{"a fabric's kind", func(t *Topology) {
 			for i := range t.Devices {
-				if d := &t.Devices[i]; d.Fabric == "r1-f3" {
+				if d := &t.Devices[i]; d.Fabric == "r1-f4" {
 					d.Kind = "nsf"
 				}
 			}
-		}, "r1-f1 r1-f2 r1-f3 r2-f1 r2-f2 | 1 2"},
-		{"a spine's ASIC", device("r1-f4-s1", func(d *Device) { d.ASIC = "tomahawk6" }), "r1-f1 r1-f2 r1-f4 r2-f1 r2-f2 | 1 2"},
+		}, "r1-f1 r1-f2 r1-f3 r1-f4 r2-f1 r2-f2 r2-f3 | 1 2"},
+		{"a spine's ASIC", device("r1-f4-s1", func(d *Device) { d.ASIC = "tomahawk6" }), "r1-f1 r1-f2 r1-f3 r1-f4 r2-f1 r2-f2 r2-f3 | 1 2"},
 		{"a fabric's edge-bag members on all planes", func(t *Topology) {
 			for i := range t.Bundles {
-				if b := &t.Bundles[i]; strings.HasPrefix(b.Name, "r2-f3-e") {
+				if b := &t.Bundles[i]; strings.HasPrefix(b.Name, "r2-f5-e") {
 					b.Members = 4
 				}
 			}
-		}, "r1-f1 r1-f2 r2-f1 r2-f2 r2-f3 | 1 2"},
-		{"one edge-bag bundle's members", bundle("r2-f3-e4--r2-bag4", func(b *Bundle) { b.Members = 4 }), "r1-f1 r1-f2 r2-f1 r2-f2 r2-f3 | 1 2 4"},
-		{"a bag-bag bundle's length", bundle("r1-bag3--r2-bag3", func(b *Bundle) { b.Length = 90_000 }), "r1-f1 r1-f2 r2-f1 r2-f2 | 1 2 3"},
-		{"a bag's units", device("r1-bag4", func(d *Device) { d.Units = 2 }), "r1-f1 r1-f2 r2-f1 r2-f2 | 1 2 4"},
-		{"a bag's ASN of its own", device("r1-bag3", func(d *Device) { d.ASN = 4_250_000_000 }), "r1-f1 r1-f2 r2-f1 r2-f2 | 1 2 3"},
+		}, "r1-f1 r1-f2 r1-f3 r2-f1 r2-f2 r2-f3 r2-f5 | 1 2"},
+		{"one edge-bag bundle's members", bundle("r2-f5-e4--r2-bag4", func(b *Bundle) { b.Members = 4 }), "r1-f1 r1-f2 r1-f3 r2-f1 r2-f2 r2-f3 r2-f5 | 1 2 4"},
+		{"a bag-bag bundle's length", bundle("r1-bag3--r2-bag3", func(b *Bundle) { b.Length = 90_000 }), "r1-f1 r1-f2 r1-f3 r2-f1 r2-f2 r2-f3 | 1 2 3"},
+		{"a bag's units", device("r1-bag4", func(d *Device) { d.Units = 2 }), "r1-f1 r1-f2 r1-f3 r2-f1 r2-f2 r2-f3 | 1 2 4"},
+		{"a bag's ASN of its own", device("r1-bag3", func(d *Device) { d.ASN = 4_250_000_000 }), "r1-f1 r1-f2 r1-f3 r2-f1 r2-f2 r2-f3 | 1 2 3"},
 		{"a fabric's prefix", func(t *Topology) {
 			for i := range t.Prefixes {
-				if p := &t.Prefixes[i]; p.Class == "fabric" && p.Origins[0] == "r1-f3-s1" {
+				if p := &t.Prefixes[i]; p.Class == "fabric" && p.Origins[0] == "r1-f4-s1" {
 					p.Bandwidth = 1e12
 				}
 			}
-		}, "r1-f1 r1-f2 r1-f3 r2-f1 r2-f2 | 1 2"},
+		}, "r1-f1 r1-f2 r1-f3 r1-f4 r2-f1 r2-f2 r2-f3 | 1 2"},
 		{"a bundle across planes", func(t *Topology) {
 			t.Bundles = append(t.Bundles, Bundle{Name: "across", A: "r1-bag3", B: "r2-bag4", Members: 8, Speed: 800e9})
-		}, "r1-f1 r1-f2 r2-f1 r2-f2 | 1 2 3 4"},
+		}, "r1-f1 r1-f2 r1-f3 r2-f1 r2-f2 r2-f3 | 1 2 3 4"},
 	} {
 		full := generate(t, s)
 		c.change(full)
@@ -186,7 +186,7 @@ func TestTheQuotientSharesNothingAndChangesNothing(t *testing.T) {
 	}
 }
 
-// Of a region's more-specifics half stay, of a fabric's all.
+// Of a region's more-specifics three in four stay, of a fabric's all.
 func TestThresholdsScaleWithTheMoreSpecifics(t *testing.T) {
 	s := Shape{
 		Name: "full", Regions: 2, Planes: 3, Fabrics: 4, Spines: 2, Kind: "dsf", Speed: 800e9,
@@ -199,7 +199,7 @@ func TestThresholdsScaleWithTheMoreSpecifics(t *testing.T) {
 	}
 	want := map[string]Aggregate{
 		"fabric": {By: BySupporting, Announce: 2, Withdraw: 1},
-		"region": {By: ByCapacity, Announce: 3_500_000_000_001, Withdraw: 1},
+		"region": {By: ByCapacity, Announce: 5_250_000_000_001, Withdraw: 1},
 	}
 	for _, p := range q.Prefixes {
 		if p.Aggregate != nil && *p.Aggregate != want[p.Class] {
