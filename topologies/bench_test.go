@@ -13,7 +13,8 @@ import (
 // building, which those of Generate have not.
 func petabitLike(tb testing.TB, planes, buildings, spines int) *Topology {
 	tb.Helper()
-	t := &Topology{Name: fmt.Sprintf("petabit-%d-%d-%d", planes, buildings, spines)}
+	name := fmt.Sprintf
+	t := &Topology{Name: name("petabit-%d-%d-%d", planes, buildings, spines)}
 	bundle := func(a, b string, members, metres int) {
 		t.Bundles = append(t.Bundles, Bundle{Name: a + "--" + b, A: a, B: b, Members: members, Speed: 800e9, Length: metres})
 	}
@@ -21,27 +22,27 @@ func petabitLike(tb testing.TB, planes, buildings, spines int) *Topology {
 		return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(10 + r), byte(f), byte(s), 0}), bits).Masked()
 	}
 	for r := 1; r <= 2; r++ {
-		d := Device{Role: Bag, Region: fmt.Sprintf("r%d", r), ASIC: deepBufferASIC, Units: 1, ASN: uint32(asnBase + r*100_000)}
+		d := Device{Role: Bag, Region: name("r%d", r), ASIC: "jericho3", Units: 1, ASN: uint32(4_200_000_000 + r*100_000)}
 		for p := 1; p <= planes; p++ {
-			d.Name, d.Plane = bagName(r, p), p
+			d.Name, d.Plane = name("r%d-bag%d", r, p), p
 			t.Devices = append(t.Devices, d)
 		}
 		var all []string
 		for f := 1; f <= buildings; f++ {
-			d := Device{Region: d.Region, Fabric: fmt.Sprintf("r%d-f%d", r, f), Kind: "dsf", Units: 1}
+			d := Device{Region: d.Region, Fabric: name("r%d-f%d", r, f), Kind: "dsf", Units: 1}
 			for p := 1; p <= planes; p++ {
-				d.Name, d.Role, d.Plane, d.ASIC, d.ASN = edgeName(r, f, p), Edge, p, deepBufferASIC, uint32(asnBase+r*100_000+f)
+				d.Name, d.Role, d.Plane, d.ASIC, d.ASN = name("r%d-f%d-e%d", r, f, p), Edge, p, "jericho3", uint32(4_200_000_000+r*100_000+f)
 				t.Devices = append(t.Devices, d)
-				bundle(d.Name, bagName(r, p), 46, 3000)
+				bundle(d.Name, name("r%d-bag%d", r, p), 46, 3000)
 			}
 			var own []string
 			for s := 1; s <= spines; s++ {
-				d.Name, d.Role, d.Plane, d.ASIC, d.ASN = spineName(r, f, s), Spine, 0, spineASIC, uint32(asnBase+r*100_000+f*300+s)
+				d.Name, d.Role, d.Plane, d.ASIC, d.ASN = name("r%d-f%d-s%d", r, f, s), Spine, 0, "tomahawk5", uint32(4_200_000_000+r*100_000+f*300+s)
 				t.Devices = append(t.Devices, d)
 				own = append(own, d.Name)
 				t.Prefixes = append(t.Prefixes, Prefix{Prefix: block(r, f, s-1, 24), Class: "spine", Origins: []string{d.Name}})
 				for p := 1; p <= planes; p++ {
-					bundle(d.Name, edgeName(r, f, p), 1, 300)
+					bundle(d.Name, name("r%d-f%d-e%d", r, f, p), 1, 300)
 				}
 			}
 			t.Prefixes = append(t.Prefixes, Prefix{Prefix: block(r, f, 0, 16), Class: "fabric", Origins: own})
@@ -50,7 +51,7 @@ func petabitLike(tb testing.TB, planes, buildings, spines int) *Topology {
 		t.Prefixes = append(t.Prefixes, Prefix{Prefix: block(r, 0, 0, 8), Class: "region", Origins: all})
 	}
 	for p := 1; p <= planes; p++ {
-		bundle(bagName(1, p), bagName(2, p), 200, 80_000)
+		bundle(name("r%d-bag%d", 1, p), name("r%d-bag%d", 2, p), 200, 80_000)
 	}
 	return t
 }
