@@ -115,6 +115,7 @@ func TestMistakesInDetectionHaveAPosition(t *testing.T) {
 		"down: {bundle: r1-bag1--r2-bag1, detect: bfd 2h}":     `x.yaml:3:46: field "events[0].down.detect": value "bfd 2h"`,
 		"down: {bundle: r1-bag1--r2-bag1, detect: hold 3.5s}":  `x.yaml:3:46: field "events[0].down.detect": value "hold 3.5s"`,
 		"down: {bundle: r1-bag1--r2-bag1, detect: carrier 1s}": `x.yaml:3:46: field "events[0].down.detect": value "carrier 1s"`,
+		"down: {power: r1-z}":                                  `x.yaml:3:19: field "events[0].down.power": value "r1-z": event down: power "r1-z": topology "prometheus-mini": domain "power:r1-z": `,
 		"grey: {bundle: r1-bag1--r2-bag1}":                     `x.yaml:3:11: field "events[0].grey": event grey: loss "": missing`,
 		"grey: {bundle: r1-bag1--r2-bag1, loss: 0}":            `x.yaml:3:44: field "events[0].grey.loss": value "0": event grey: loss "0": want above 0 to 1`,
 		"grey: {bundle: r1-bag1--r2-bag1, loss: NaN}":          `x.yaml:3:44: field "events[0].grey.loss": value "NaN"`,

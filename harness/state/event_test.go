@@ -24,6 +24,8 @@ var events = []struct {
 	{"down bundle=a--b detect=bfd:150ms", "down: {bundle: a--b, detect: bfd 150ms}", Event{Kind: "down", Bundle: "a--b", Detect: "bfd:150ms"}},
 	{"down bundle=a--b detect=carrier", "down: {bundle: a--b, detect: carrier}", Event{Kind: "down", Bundle: "a--b", Detect: "carrier"}},
 	{"grey bundle=a--b loss=0.3", "grey: {bundle: a--b, loss: 0.3}", Event{Kind: "grey", Bundle: "a--b", Loss: 0.3}},
+	{"down linecard=b/3 at=5s", "down: {linecard: b/3, at: 5s}", Event{Kind: "down", Domain: "linecard:b/3", At: 5 * time.Second}},
+	{"restore power=r1-a", "restore: {power: r1-a}", Event{Kind: "restore", Domain: "power:r1-a"}},
 	{"up bundle=a--b", "up: {bundle: a--b}", Event{Kind: "up", Bundle: "a--b"}},
 	{"flap bundle=a--b members=1 count=20 period=10s", "flap: {bundle: a--b, members: 1, count: 20, period: 10s}",
 		Event{Kind: "flap", Bundle: "a--b", Members: 1, Count: 20, Period: 10 * time.Second}},
@@ -119,7 +121,7 @@ func TestMistakesInAnEventNameTheFieldAndItsValue(t *testing.T) {
 func TestEventsBecomeChangesInTime(t *testing.T) {
 	topology := &topologies.Topology{
 		Devices: []topologies.Device{
-			{Name: "a", Role: topologies.Edge, Plane: 1, Region: "r1"}, {Name: "b", Role: topologies.Bag, Plane: 1, Region: "r1"},
+			{Name: "a", Role: topologies.Edge, Plane: 1, Region: "r1"}, {Name: "b", Role: topologies.Bag, Plane: 1, Region: "r1", Power: "p", Units: 1, LineCards: 3},
 			{Name: "c", Role: topologies.Bag, Plane: 1, Region: "r2"},
 		},
 		Bundles: []topologies.Bundle{{Name: "a--b", A: "a", B: "b", Members: 4}, {Name: "b--c", A: "b", B: "c", Members: 8}},
@@ -141,6 +143,10 @@ func TestEventsBecomeChangesInTime(t *testing.T) {
 		{Event{Kind: "down", Bundle: "b--c", Detect: "hold 90s"}, []int{4, 8}, []Timed{
 			{0, Change{Kind: Fail, Bundle: 1}}, {90 * time.Second, Change{Kind: Notice, Bundle: 1}}}},
 		{Event{Kind: "down", Bundle: "b--c", Detect: "hold:90s"}, []int{4, 0}, []Timed{at(0, 1, 0)}},
+		{Event{Kind: "down", Domain: "power:p", Detect: "bfd 150ms"}, []int{4, 0}, []Timed{{0, Change{Kind: Fail}}, at(0, 1, 0), {150 * time.Millisecond, Change{Kind: Notice}}}},
+		{Event{Kind: "down", Domain: "linecard:b/1"}, []int{4, 8}, []Timed{at(0, 0, 2), at(0, 1, 6)}},
+		{Event{Kind: "down", Domain: "linecard:b/1"}, []int{1, 8}, []Timed{at(0, 0, 1), at(0, 1, 6)}},
+		{Event{Kind: "restore", Domain: "linecard:b/1"}, []int{1, 8}, []Timed{at(0, 0, 4), loss(0, 0), at(0, 1, 8), loss(1, 0)}},
 		{Event{Kind: "grey", Device: "b", Loss: 0.5}, []int{4, 0}, []Timed{loss(0, 0.5)}},
 		{Event{Kind: "down", Device: "b"}, []int{4, 8}, []Timed{at(0, 0, 0), at(0, 1, 0)}},
 		{Event{Kind: "up", Device: "b"}, []int{0, 3}, []Timed{at(0, 0, 4), loss(0, 0)}},
