@@ -34,15 +34,16 @@ type judge struct {
 }
 
 type heardBundle struct {
-	policy damping.BundlePolicy
-	there  uint64 // bits/s
-	known  uint64 // bits/s, as the ends have heard
-	passed damping.Passed
-	next   time.Duration
-	late   bool // its damping may keep bad news back, and so the fall of its session
-	unseen bool // it has failed, and its session is still up
-	fallen bool // its session has fallen since the ends know that no member is up
-	closed bool // an end has ended the session for telling too many prefixes
+	policy      damping.BundlePolicy
+	there       uint64 // bits/s
+	known       uint64 // bits/s, as the ends have heard
+	heardBefore uint64 // what policy was stepped with last
+	passed      damping.Passed
+	next        time.Duration
+	late        bool // its damping may keep bad news back, and so the fall of its session
+	unseen      bool // it has failed, and its session is still up
+	fallen      bool // its session has fallen since the ends know that no member is up
+	closed      bool // an end has ended the session for telling too many prefixes
 }
 
 // recentStates bounds the states kept, so that a flap is not worked out anew
@@ -66,7 +67,7 @@ func newJudge(net *state.Network, settings []topologies.Settings) (*judge, error
 	for i, b := range net.Topology.Bundles {
 		info := net.BundleInfo(i)
 		pipeline := plan.ForBundle(info)
-		h := heardBundle{policy: pipeline.NewBundleFor(info), there: b.Capacity(b.Members), known: b.Capacity(b.Members)}
+		h := heardBundle{policy: pipeline.NewBundleFor(info), there: b.Capacity(b.Members), known: b.Capacity(b.Members), heardBefore: b.Capacity(b.Members)}
 		h.late = damping.Pipeline{Bundle: pipeline.Bundle}.LawFor(info).Late > 0
 		h.passed, h.next = h.policy.Step(0, h.known)
 		j.bundles = append(j.bundles, h)
@@ -273,7 +274,11 @@ func (j *judge) hear(now time.Duration, changes []state.Change) (m moment, notic
 		if !ok {
 			was = b.graph()
 		}
+		for b.next < now { // timers that were due on the way, where time passes while the engine gets quiet
+			b.passed, b.next = b.policy.Step(b.next, b.heardBefore)
+		}
 		b.passed, b.next = b.policy.Step(now, b.known)
+		b.heardBefore = b.known
 		b.closed = b.closed && !reset[i] && b.there > 0
 		if b.unseen && b.known == 0 && b.passed.Capacity == 0 {
 			b.unseen, b.fallen = false, true

@@ -13,7 +13,7 @@ func (n *Network) DampingPlan() damping.Plan {
 // BundleInfo is what the damping of a bundle may know of it.
 func (n *Network) BundleInfo(bundle int) damping.BundleInfo {
 	b := n.Topology.Bundles[bundle]
-	return damping.BundleInfo{Members: b.Members, Speed: b.Speed, Length: b.Length, Class: n.Topology.BundleClass(b)}
+	return damping.BundleInfo{Members: b.Members, Speed: b.Speed, Length: b.Length, Class: n.Topology.ClassOf(n.Index.Ends[bundle])}
 }
 
 // ToldDamping is the damping of told values at one place of a network.
