@@ -100,7 +100,7 @@ func widestBundle(t *topologies.Topology) (widest uint64) {
 }
 
 // lineWidth draws capacities by their square root, which keeps one of 1 and
-// one of 100 in one picture: the widest is 6 wide, none is below 0.6.
+// one of 100 in one picture: the widest is 5 wide, none is below 0.6.
 func lineWidth(capacity, widest uint64) float64 {
-	return max(0.6, 6*math.Sqrt(float64(capacity)/float64(widest)))
+	return max(0.6, 5*math.Sqrt(float64(capacity)/float64(widest)))
 }
