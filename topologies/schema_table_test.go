@@ -139,7 +139,7 @@ func generatorShape() shape {
 func deviceShape() shape {
 	return objectShape("a router, or several that act as one",
 		need("name", nameShape("d1", "its name")),
-		need("role", enumShape("what it does; a higher role is a higher tier", roleNames[Spine:]...)),
+		need("role", enumShape("what it does; a higher role is a higher tier", roleNames[1:]...)),
 		may("region", nameShape("r1", "its region")),
 		may("fabric", nameShape("r1-f1", "its fabric; none above the edge layer")),
 		may("kind", enumShape("kind of its fabric", kinds[:]...)),

@@ -207,7 +207,7 @@ func (p *topologyPage) asns() string {
 		{head: "ASNs of"}, {head: "number", right: true}, {head: "lowest", right: true}, {head: "highest", right: true}, {head: "one ASN is"},
 	}
 	var rows [][]string
-	for role := topologies.Backbone; role >= topologies.Spine; role-- {
+	for role := topologies.Backbone; role > 0; role-- {
 		var devices []*topologies.Device
 		var asns span
 		different := map[uint32]bool{}

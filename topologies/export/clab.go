@@ -62,7 +62,7 @@ func writeClab(t *topologies.Topology) ([]byte, error) {
 	for i := range t.Bundles {
 		w.link(i)
 	}
-	return bounded(t, &w.b, "containerlab file")
+	return bounded(t, &w.b)
 }
 
 type clabWriter struct {
@@ -163,4 +163,12 @@ func (w *clabWriter) link(i int) {
 func (w *clabWriter) port(device string) string {
 	w.ports[device]++
 	return fmt.Sprintf("eth%d", w.ports[device])
+}
+
+// bounded refuses what the reader would not take back.
+func bounded(t *topologies.Topology, b *bytes.Buffer) ([]byte, error) {
+	if b.Len() > yamltree.MaxBytes {
+		return nil, fmt.Errorf("topology %q: a containerlab file of %d bytes: want at most %d", t.Name, b.Len(), yamltree.MaxBytes)
+	}
+	return b.Bytes(), nil
 }

@@ -163,7 +163,7 @@ func (r *clabReader) readDefaults(n yamltree.Node) {
 	nodes, links := Labels()
 	links = links[1:] // a name is one bundle's
 	known := slices.Concat(nodes, links)
-	for a := topologies.Spine; a <= topologies.Backbone; a++ {
+	for a := lowestRole; a <= topologies.Backbone; a++ {
 		for b := a; b <= topologies.Backbone; b++ {
 			for _, l := range links {
 				known = append(known, labelPrefix+classOf(a, b)+"."+strings.TrimPrefix(l, labelPrefix))

@@ -82,9 +82,12 @@ func setRole(d *topologies.Device, s string) string {
 	return ""
 }
 
+// lowestRole is the lowest tier; the roles have no gap.
+const lowestRole = topologies.Role(1)
+
 func roleNames() string {
 	names := ""
-	for r := topologies.Spine; r <= topologies.Backbone; r++ {
+	for r := lowestRole; r <= topologies.Backbone; r++ {
 		names += ", " + r.String()
 	}
 	return names[2:]

@@ -291,7 +291,7 @@ func (l *layout) down() {
 		}
 	}
 	y := headHigh
-	for r := topologies.Backbone; r >= topologies.Spine; r-- {
+	for r := topologies.Backbone; r >= lowestRole; r-- {
 		if !there[r] {
 			continue
 		}

@@ -369,7 +369,10 @@ func (d *drawing) arcLabel(g *group, s string) {
 		left, right = min(left, n.a.x, n.b.x), max(right, n.a.x, n.b.x)
 		high = max(high, arcHeight(n.a, n.b))
 	}
-	d.text((left+right)/2, g.lines[0].a.y-d.side()/2-high-6, `text-anchor="middle"`, s)
+	x, y := (left+right)/2, g.lines[0].a.y-d.side()/2-high-6
+	wide := 5.9 * float64(len(s)) // about, which will do: other arcs may pass here
+	fmt.Fprintf(&d.b, "<rect x=\"%s\" y=\"%s\" width=\"%s\" height=\"15\" rx=\"3\" fill=\"#fff\" fill-opacity=\"0.8\"/>\n", num(x-wide/2), num(y-11), num(wide))
+	d.text(x, y, `text-anchor="middle"`, s)
 }
 
 // legend says what widths and colours mean.
