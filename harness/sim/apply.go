@@ -11,6 +11,7 @@ import (
 // Apply implements state.Engine.
 func (e *Engine) Apply(ctx context.Context, changes []state.Change) error {
 	var up, down []int32
+	e.settling = nil
 	for _, c := range changes {
 		var err error
 		switch c.Kind {
@@ -46,6 +47,9 @@ func (e *Engine) Apply(ctx context.Context, changes []state.Change) error {
 	}
 	for _, b := range up {
 		e.open(b)
+	}
+	if e.watch != nil {
+		e.watch.rewire(changes)
 	}
 	return context.Cause(ctx)
 }
@@ -171,7 +175,7 @@ func (e *Engine) startAgain(d int) (up []int32) {
 	}
 	dev.away = false
 	dev.core = speakers.New(cfg)
-	dev.inbox = nil
+	dev.inbox, dev.hashed = nil, false
 	clear(dev.told)
 	e.input(d, speakers.Input{Kind: speakers.Originate})
 	for _, b := range up {
