@@ -46,9 +46,23 @@ type place struct {
 type fault struct {
 	kind  state.TransientKind
 	at    []int
-	loses []bool // by device
+	loses []bool        // by device, since seen
+	lost  []bool        // by device, for any time until seen
+	seen  time.Duration // when it was walked last
 	from  time.Duration
 	step  int
+}
+
+// until adds those that have lost traffic for some time to the list of those.
+func (f *fault) until(now time.Duration) []bool {
+	if now == f.seen {
+		return f.lost
+	}
+	lost := slices.Clone(f.loses)
+	for d := range f.lost {
+		lost[d] = lost[d] || f.lost[d]
+	}
+	return lost
 }
 
 func (f *fault) same(g *fault) bool { return f.kind == g.kind && slices.Equal(f.at, g.at) }
@@ -195,13 +209,10 @@ func (t *Transients) walk(p int32) {
 	for i := range t.faults {
 		f := &t.faults[i]
 		t.spread(p, f)
-		f.from, f.step = now, t.e.rounds
+		f.from, f.seen, f.step = now, now, t.e.rounds
 		for j := range was {
 			if f.same(&was[j]) {
-				f.from, f.step = was[j].from, was[j].step
-				for d, loses := range was[j].loses {
-					f.loses[d] = f.loses[d] || loses
-				}
+				f.from, f.step, f.lost = was[j].from, was[j].step, was[j].until(now)
 			}
 		}
 		open = append(open, *f)
@@ -234,7 +245,11 @@ func (t *Transients) end(p int, f *fault) {
 
 func (t *Transients) ended(p int, f *fault) state.Transient {
 	x := state.Transient{Kind: f.kind, Prefix: p, At: f.at, From: f.from, Until: t.e.now, Steps: t.e.rounds - f.step}
-	for d, loses := range f.loses {
+	lost := f.until(t.e.now)
+	if x.Lasted() == 0 {
+		lost = f.loses
+	}
+	for d, loses := range lost {
 		if loses {
 			x.Loses = append(x.Loses, d)
 		}
