@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/topologies"
 )
@@ -82,15 +81,7 @@ func settle(t testing.TB, e *Engine) {
 }
 
 func trySettle(e *Engine) error {
-	for {
-		if err := e.Quiet(context.Background()); err != nil {
-			return err
-		}
-		if e.Next() == damping.Never {
-			return nil
-		}
-		e.Advance(e.Next())
-	}
+	return e.settle(context.Background())
 }
 
 func apply(t testing.TB, e *Engine, changes ...state.Change) {
