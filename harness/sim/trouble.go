@@ -124,7 +124,10 @@ func (t *trouble) after(turn bool) error {
 		return nil
 	}
 	if t.cycle == nil {
-		t.cycle = newCycle(t.e, t.unit, t.state)
+		t.cycle = &cycle{e: t.e, unit: t.unit, state: t.state}
+		if t.sure == 0 {
+			t.cycle.past = map[uint64]mark{}
+		}
 	}
 	switch o := t.cycle.turn(); {
 	case o == nil:
@@ -186,15 +189,36 @@ type cycle struct {
 	seen    int
 	at      time.Duration // of ref, or of its last repeat
 	updates int
+
+	past map[uint64]mark // all states, where chance brings them back; nil = ref suffices
+	all  int             // turns
 }
 
-func newCycle(e *Engine, unit string, state func() uint64) *cycle {
-	return &cycle{e: e, unit: unit, state: state}
+// mark is when a state was there.
+type mark struct{ turns, updates int }
+
+// again is turn where chance decides what is next: a state that comes back shows
+// that it can, and who was told otherwise since the first look.
+func (c *cycle) again(now uint64) *Oscillation {
+	if c.all++; c.all == 1 {
+		c.e.changes = &changes{}
+	}
+	m, ok := c.past[now]
+	c.past[now] = mark{c.all, c.e.counters.NLRI()}
+	if !ok || c.e.counters.NLRI() == m.updates {
+		return nil
+	}
+	o := &Oscillation{Turns: c.all - m.turns, Unit: c.unit, Messages: c.e.counters.NLRI() - m.updates, Seen: 1}
+	o.Devices, o.Prefixes = c.e.changes.names(c.e)
+	return o
 }
 
 // turn gives the cycle that has closed just now, or nil.
 func (c *cycle) turn() *Oscillation {
 	now := c.state()
+	if c.past != nil {
+		return c.again(now)
+	}
 	if c.room == 0 {
 		c.mark(now, 1)
 		return nil
