@@ -159,3 +159,28 @@ func TestWalksOfWhatChangedFindAllThatThereIs(t *testing.T) {
 		t.Error("no fault was found: the test has shown nothing")
 	}
 }
+
+// b1 uses both edges and tells e1 the way over e2. When e1 loses its spine it turns to
+// b1, which sends half of the traffic back until the withdrawal has come.
+func TestAMicroLoopLastsUntilTheWithdrawalHasCome(t *testing.T) {
+	for batch, want := range map[time.Duration]string{
+		0:                      "loop at e1 b1 [0s, 400µs) of e1 b1",
+		200 * time.Millisecond: "loop at e1 b1 [200ms, 400.4ms) of e1 b1",
+	} {
+		net := network(t, []string{"s1 e2 300", "s1 e1 300", "e2 b1 80000", "e1 b1 80000"}, "10.0.0.0/24 s1")
+		e := settled(t, Options{Topology: net, Settings: batches(net, batch), Schedule: Schedule{Mode: Timed}})
+		w := e.Watch()
+		from := e.Now()
+		apply(t, e, members(e, "s1--e1", 0))
+		settle(t, e)
+		var loops []string
+		for _, text := range texts(e, w.List(), from) {
+			if text[0] == 'l' {
+				loops = append(loops, text)
+			}
+		}
+		if _, n := w.Instants(); len(loops) != 1 || loops[0] != want || batch == 0 && n.Holes != 1 {
+			t.Errorf("batch %v: got %q, %+v at once, want %q", batch, loops, n, want)
+		}
+	}
+}
