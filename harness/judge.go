@@ -243,6 +243,15 @@ type moment struct {
 	changed     bool
 }
 
+// then joins a moment and one that came before the network was quiet.
+func (m moment) then(n moment) moment {
+	if m.truth == nil {
+		return n
+	}
+	m.transitions, m.changed = append(m.transitions, n.transitions...), m.changed || n.changed
+	return m
+}
+
 // hear takes changes at one moment into the bundles' damping and the devices. It
 // gives the bundles whose ends notice now, by their damping, that they have failed.
 func (j *judge) hear(now time.Duration, changes []state.Change) (m moment, noticed []state.Change, err error) {
