@@ -100,6 +100,10 @@ func (w *window) play(ctx context.Context) error {
 		r.advance(next)
 	}
 	w.settled, w.public.Lasted = true, r.Now()-w.public.Start
+	if r.transients != nil {
+		w.public.Transients, w.public.Watched = r.transients.List(), true
+		r.transients.Forget()
+	}
 	for _, row := range w.finished() {
 		if row.Effect == state.NoEffect && !row.Event.Silent && row.Event.Kind != "restart" {
 			return fmt.Errorf("event %d, %v: %w: say `silent: true` if that is meant", row.Index+1, row.Event, ErrNoEffect)

@@ -55,6 +55,8 @@ type Rig struct {
 	lost    losses
 	windows []state.WindowRow
 
+	transients *sim.Transients // nil = nobody wants to know, or messages take no time
+
 	members  []int // by bundle, as the events leave them
 	played   int   // events so far
 	closed   bool
@@ -170,11 +172,25 @@ func (r *Rig) bringUpNetwork(ctx context.Context) error {
 	r.engine.Record(true)
 	r.snapshot = r.engine.Snapshot()
 	r.baseline = r.snapshot
+	r.watchTransients()
 	if err := r.judge.settleFirst(r.snapshot); err != nil {
 		return err
 	}
 	r.look(nil, true)
 	return nil
+}
+
+// watchTransients looks for transients from now on, where a check wants them and the
+// engine has any.
+func (r *Rig) watchTransients() {
+	e, ok := r.engine.(*sim.Engine)
+	wants := func(c state.Check) bool {
+		_, ok := c.(state.TransientCheck)
+		return ok
+	}
+	if ok && r.opts.Schedule.Mode == sim.Timed && slices.ContainsFunc(r.opts.Checks, wants) {
+		r.transients = e.Watch()
+	}
 }
 
 // mark names the event that started last, as hardware audits have it.

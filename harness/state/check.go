@@ -59,6 +59,10 @@ type Window struct {
 	Own    map[int]int
 	Lasted time.Duration // virtual, from Start until settled
 	Effect Effect
+	// Transients are the black holes and loops that the window had for any time and
+	// that no quiet shows, or Watched is false: nobody looked, or could.
+	Transients []Transient
+	Watched    bool
 }
 
 // SessionChange is what one directed session is told otherwise of one prefix
@@ -106,6 +110,13 @@ type Check interface {
 type RoundCheck interface {
 	Check
 	LookRound(m *Moment, events []Event)
+}
+
+// TransientCheck is a rule about what forwarding does between two messages. Where a
+// run has one, its engine looks for Window.Transients, if messages take time in it.
+type TransientCheck interface {
+	Check
+	WantsTransients()
 }
 
 // Effect says what an event did, from the graph alone.
