@@ -206,7 +206,7 @@ func (e *explicit) prefix(n yamltree.Node) {
 	p := Prefix{Class: m.Get("class").Text(""), Bandwidth: m.Get("bandwidth").Capacity(0)}
 	var err error
 	if p.Prefix, err = netip.ParsePrefix(m.Need("prefix").Text("")); err != nil {
-		m.Get("prefix").Reject("want an IPv4 prefix such as 10.1.0.0/24")
+		m.Get("prefix").Reject(wantPrefix)
 	}
 	for _, o := range m.Need("origins").List() {
 		p.Origins = append(p.Origins, o.Text(""))

@@ -226,6 +226,8 @@ bundles:
   - {name: "s--e#2", a: s, b: e, members: 2, speed: 800G, length: 2km}
 prefixes:
   - {prefix: 10.0.0.0/8, class: c, origins: [s, e], bandwidth: 5G}
+  - {prefix: fd00:1::/48, origins: [s]}
+  - {prefix: ::/0, origins: [e], aggregate: {min-supporting: {announce: 1, withdraw: 1}}}
 `))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		top, err := Read("f.yaml", data)

@@ -31,15 +31,28 @@ var kinds = [...]string{"dsf", "nsf", "fpf"}
 
 // The sentences that say what was wanted.
 const (
-	wantName  = "want letters, digits, '-', '_' or '.'"
-	wantHash  = "want letters, digits, '-', '_', '.' or '#'"
-	wantKind  = `want one of "dsf", "nsf", "fpf"`
-	wantSpeed = "unreachable speed: want one of 10G, 25G, 40G, 50G, 100G, 200G, 400G, 800G, 1.6T, 3.2T"
+	wantName   = "want letters, digits, '-', '_' or '.'"
+	wantHash   = "want letters, digits, '-', '_', '.' or '#'"
+	wantPrefix = "want a prefix such as 10.1.0.0/24 or fd00:1::/48"
+	wantKind   = `want one of "dsf", "nsf", "fpf"`
+	wantSpeed  = "unreachable speed: want one of 10G, 25G, 40G, 50G, 100G, 200G, 400G, 800G, 1.6T, 3.2T"
 )
 
 // fences is the block that the harness marks its wires with (RFC 5737 TEST-NET-1);
 // no topology may use it.
 var fences = netip.MustParsePrefix("192.0.2.0/24")
+
+// The blocks of IPv6 that no router announces as unicast routes. A prefix that
+// only covers one, as ::/0 does, is fine.
+var unrouted6 = [...]struct {
+	block netip.Prefix
+	what  string
+}{
+	// GoBGP's text form of an address in it is that of the IPv4 address.
+	{netip.MustParsePrefix("::ffff:0:0/96"), "an IPv4 address in IPv6 form (RFC 4291 S2.5.5.2): want it as IPv4"},
+	{netip.MustParsePrefix("fe80::/10"), "link-local (RFC 4291 S2.5.6): want a prefix that is routed"},
+	{netip.MustParsePrefix("ff00::/8"), "multicast (RFC 4291 S2.7): want a unicast prefix"},
+}
 
 func knownSpeed(v uint64) bool { return slices.Contains(speeds[:], v) }
 
@@ -339,13 +352,16 @@ func (c *checker) prefix(i int) {
 func badPrefix(p netip.Prefix) string {
 	switch {
 	case !p.IsValid():
-		return "want an IPv4 prefix such as 10.1.0.0/24"
-	case !p.Addr().Is4():
-		return "IPv6 is not supported yet: want an IPv4 prefix"
+		return wantPrefix
 	case p.Masked() != p:
 		return fmt.Sprintf("has bits beyond its length: want %s", p.Masked())
 	case p.Overlaps(fences):
 		return fmt.Sprintf("overlaps %s, which the rig keeps for its fences: want another", fences)
+	}
+	for _, b := range unrouted6 {
+		if p.Bits() >= b.block.Bits() && b.block.Contains(p.Addr()) {
+			return b.what
+		}
 	}
 	return ""
 }
