@@ -67,29 +67,68 @@ func everyone(n int) (h heard) {
 	return h
 }
 
-// apart reports originating devices that cannot hear of one another under
-// valley-free export, where what was learned from below goes everywhere and
-// anything else only down. It names the first two and counts the rest.
+// sources gives the groups of devices that originate something together and
+// that must be heard of by all: each device that originates a prefix alone, and
+// the origins of each other prefix where none of them is such a device. Who
+// hears of that one hears of the prefix.
+func (c *checker) sources() (groups [][]int) {
+	alone := map[int]bool{}
+	for i := range c.t.Prefixes {
+		if origins := c.t.Prefixes[i].Origins; len(origins) == 1 {
+			alone[c.x.Device[origins[0]]] = true
+		}
+	}
+	for _, d := range c.originators() {
+		if alone[d] {
+			groups = append(groups, []int{d})
+		}
+	}
+	seen := map[string]bool{}
+	for i := range c.t.Prefixes {
+		origins := c.t.Prefixes[i].Origins
+		if len(origins) < 2 || slices.ContainsFunc(origins, func(name string) bool { return alone[c.x.Device[name]] }) {
+			continue
+		}
+		group := make([]int, len(origins))
+		for k, name := range origins {
+			group[k] = c.x.Device[name]
+		}
+		if key := fmt.Sprint(group); !seen[key] {
+			seen[key] = true
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
+// apart reports originating devices that cannot hear of a prefix of others
+// under valley-free export, where what was learned from below goes everywhere
+// and anything else only down. It names the first two and counts the rest.
 func (c *checker) apart() {
-	origins := c.originators()
+	receivers, groups := c.originators(), c.sources()
+	single := map[int]bool{}
+	for _, g := range groups {
+		single[g[0]] = single[g[0]] || len(g) == 1
+	}
 	up, down := make([]heard, len(c.t.Devices)), make([]heard, len(c.t.Devices))
 	order := c.bundlesByTier()
 	pairs, first := 0, [2]int{}
-	for start := 0; start < len(origins); start += chunk {
-		some := origins[start:min(start+chunk, len(origins))]
+	for start := 0; start < len(groups); start += chunk {
+		some := groups[start:min(start+chunk, len(groups))]
 		c.spread(some, order, up, down)
 		all := everyone(len(some))
-		for _, d := range origins {
+		for _, d := range receivers {
 			if down[d] == all {
 				continue
 			}
-			for i, o := range some {
-				// Hearing is symmetric: a valley-free path read backwards is one.
-				if o <= d || down[d].has(i) {
+			for i, group := range some {
+				// Between two that originate alone hearing is symmetric: a
+				// valley-free path read backwards is one.
+				if down[d].has(i) || len(group) == 1 && single[d] && group[0] < d {
 					continue
 				}
 				if pairs == 0 {
-					first = [2]int{d, o}
+					first = [2]int{d, group[0]}
 				}
 				pairs++
 			}
@@ -118,14 +157,16 @@ func (c *checker) bundlesByTier() (order tierOrder) {
 
 type tierOrder struct{ between, across []int }
 
-// spread fills in which of the origins each device hears: up what reached it
+// spread fills in which of the groups each device hears: up what reached it
 // from itself or from below, down what reached it at all. One pass upward, one
 // across and one downward do, because a valley-free path climbs, crosses at
 // most once, and descends.
-func (c *checker) spread(origins []int, order tierOrder, up, down []heard) {
+func (c *checker) spread(groups [][]int, order tierOrder, up, down []heard) {
 	clear(up)
-	for i, o := range origins {
-		up[o].set(i)
+	for i, group := range groups {
+		for _, o := range group {
+			up[o].set(i)
+		}
 	}
 	for _, b := range order.between {
 		e := c.x.Ends[b]
@@ -139,7 +180,7 @@ func (c *checker) spread(origins []int, order tierOrder, up, down []heard) {
 	}
 	// Downward by the upper end's tier: a stable order of the lower end's tier
 	// reversed is not enough where a bundle skips a tier.
-	for role := Backbone; role > Spine; role-- {
+	for role := Backbone; role > Rack; role-- {
 		for _, b := range order.between {
 			if e := c.x.Ends[b]; c.t.Devices[e[1]].Role == role {
 				down[e[0]].or(&down[e[1]])

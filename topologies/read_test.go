@@ -67,6 +67,7 @@ func randomTopology(seed int64) *Topology {
 	}
 	odd := []string{"true", "NULL", "1", "0x1f", "-", ".", "1e3", "no", "a.b-c_d", "1.5", "-1", "2001-01-01"}
 	names := map[string]string{}
+	maybe := func(text string) string { return text[:r.Intn(2)*len(text)] }
 	for i := range top.Devices {
 		d := &top.Devices[i]
 		names[d.Name] = d.Name
@@ -77,11 +78,14 @@ func randomTopology(seed int64) *Topology {
 		if r.Intn(4) == 0 {
 			d.Region, d.Kind, d.Plane = "", "", 0
 		}
+		d.Hall, d.Power, d.Ports, d.LineCards = maybe("hall"), maybe("true"), r.Intn(2)*maxMembers, r.Intn(maxLineCards+1)
+		d.Units = maxUnits
 	}
 	for i := range top.Bundles {
 		b := &top.Bundles[i]
 		b.A, b.B = names[b.A], names[b.B]
 		b.Speed, b.Length, b.Members = speeds[r.Intn(len(speeds))], r.Intn(maxLength+1), 1+r.Intn(maxMembers)
+		b.Route, b.Optic = maybe("r1-r2-a"), maybe("zr")
 		if r.Intn(2) == 0 {
 			b.Name = b.A + "--" + b.B
 		}
