@@ -179,7 +179,7 @@ func TestReadNodeReadsInsideAnotherDocument(t *testing.T) {
 
 func TestReadNodeNotesWhatIsWrong(t *testing.T) {
 	tests := []struct{ text, want string }{
-		{"topology: nope", `s.yaml:1:11: field "topology": value "nope": want one of the presets prometheus, prometheus-mini, spread-mini`},
+		{"topology: nope", `s.yaml:1:11: field "topology": value "nope": ` + wantPreset()},
 		{"topology: [a]", `s.yaml:1:11: field "topology": want a mapping (key: value)`},
 		{"topology: {name: x}", "" +
 			`s.yaml:1:11: field "topology": missing field "devices"` + "\n" +

@@ -142,18 +142,20 @@ func TestSpreadJoinsTheFollowingPlanesAndWraps(t *testing.T) {
 }
 
 func TestASNsArePerGroup(t *testing.T) {
-	group := func(d Device) string {
-		switch d.Role {
-		case Bag:
-			return d.Region
-		case Edge:
-			return d.Fabric
-		}
-		return d.Name
-	}
 	for _, name := range Presets() {
 		asns, groups := map[string]uint32{}, map[uint32]string{}
-		for _, d := range preset(t, name).Devices {
+		top, racked := preset(t, name), map[string]bool{}
+		for _, d := range top.Devices {
+			racked[d.Fabric] = racked[d.Fabric] || d.Role == Rack
+		}
+		group := func(d Device) string {
+			switch {
+			case d.Role == Bag, d.Role == Edge, d.Role >= Hub, d.Role == Spine && racked[d.Fabric]:
+				return d.Region + d.Fabric + d.Role.String()
+			}
+			return d.Name
+		}
+		for _, d := range top.Devices {
 			g := group(d)
 			if asn, ok := asns[g]; ok && asn != d.ASN {
 				t.Errorf("%s: device %q: got ASN %d, want its group's %d", name, d.Name, d.ASN, asn)
