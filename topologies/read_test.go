@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -143,6 +144,120 @@ generate:
 	}
 }
 
+func TestGeneratorFormReadsEveryField(t *testing.T) {
+	got, err := Read("t.yaml", []byte(`
+name: wide
+generate:
+  regions: 3
+  planes: 2
+  fabrics:
+    - {count: 2, kind: dsf, spines: 2, regions: [r1, r3], bundles: {edge-bag: {members: 9, length: 1500m, sessions: 3}}, units: {edge: 2}, asics: {edge: [a, b]}}
+    - {kind: nsf, spines: 4, racks: 2, edges: all-spine-planes, speed: 400G, oversubscription: 1.5, asics: {rack: c}}
+  speed: 800G
+  addressing: dual
+  asn: per-plane
+  backbone: 2
+  joins:
+    - {planar: [r1, r2], members: 7, length: 10km, sessions: 2, speed: 1.6T, optic: lr}
+    - {spread: 2, regions: [r2, r3]}
+    - {hub: 3, lengths: {r3: 80km}}
+  bundles:
+    rack-spine: {members: 5, length: 100m}
+    spine-edge: {members: 6, length: 300m}
+    edge-bag: {length: 2km}
+    spine-bag: {length: 1km}
+    bag-bag: {members: 4, length: 20km}
+    bag-hub: {members: 3, length: 6km, optic: lr}
+    hub-backbone: {members: 2, length: 500km}
+  units: {rack: 2, spine: 3, edge: 4, bag: 5, hub: 6, backbone: 7}
+  ports: {rack: 64, spine: 128, edge: 144, bag: 288, hub: 512, backbone: 256}
+  asics: {spine: [d, e], hub: f}
+  aggregates:
+    fabric: {min-supporting: {announce: 2, withdraw: 1}}
+    region: {min-capacity: {announce: 2T, withdraw: 1T}, suppress: true}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := generate(t, Shape{
+		Name: "wide", Regions: 3, Planes: 2, Speed: 800e9, Addressing: Dual, ASN: PerPlane, Backbones: 2,
+		Groups: []FabricGroup{
+			{Count: 2, Kind: "dsf", Spines: 2, Regions: []int{1, 3}, EdgeBag: Link{Members: 9, Length: 1500, Sessions: 3}, EdgeUnits: 2, EdgeASICs: []string{"a", "b"}},
+			{Count: 1, Kind: "nsf", Spines: 4, Racks: 2, Edges: AllSpinePlanes, Speed: 400e9, Oversubscription: 1.5, RackASICs: []string{"c"}},
+		},
+		Joins: []Join{
+			{Mode: Planar, Regions: []int{1, 2}, Link: Link{Members: 7, Length: 10_000, Sessions: 2, Speed: 1600e9, Optic: "lr"}},
+			{Mode: SpreadJoin, Width: 2, Regions: []int{2, 3}},
+			{Mode: HubAndSpoke, Width: 3, Lengths: []int{0, 0, 80_000}},
+		},
+		RackSpine: Link{Members: 5, Length: 100}, SpineEdge: Link{Members: 6, Length: 300}, EdgeBag: Link{Length: 2000}, SpineBag: Link{Length: 1000},
+		BagBag: Link{Members: 4, Length: 20_000}, BagHub: Link{Members: 3, Length: 6000, Optic: "lr"}, HubBackbone: Link{Members: 2, Length: 500_000},
+		RackUnits: 2, SpineUnits: 3, EdgeUnits: 4, BagUnits: 5, HubUnits: 6, BackboneUnits: 7,
+		Ports: PerRole[int]{64, 128, 144, 288, 512, 256}, ASICs: PerRole[[]string]{Spine: []string{"d", "e"}, Hub: []string{"f"}},
+		FabricAggregate: &Aggregate{By: BySupporting, Announce: 2, Withdraw: 1},
+		RegionAggregate: &Aggregate{By: ByCapacity, Announce: 2e12, Withdraw: 1e12, Suppress: true},
+	})
+	if diff := cmp.Diff(got, want, same); diff != "" {
+		t.Errorf("got (-) want (+):\n%s", diff)
+	}
+}
+
+// A few bytes can ask for a large network, and no larger one than the limits:
+// the largest in bundles takes less than 1 GiB of memory in all.
+func TestReadAllocatesNoMoreThanItsBound(t *testing.T) {
+	text := `{name: large, generate: {regions: 1, planes: 1, fabrics: 15, spines: 256, racks: 256, kind: zone, speed: 800G,
+ bundles: {rack-spine: {members: 1, length: 1m}, spine-bag: {members: 1, length: 1m}}, units: {bag: 9}}}`
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	top, err := Read("t.yaml", []byte(text))
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(top.Bundles); n < maxBundles*9/10 {
+		t.Errorf("got %d bundles, want nearly %d", n, maxBundles)
+	}
+	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<30 {
+		t.Errorf("got %d MiB allocated, want at most 1 GiB", got>>20)
+	}
+}
+
+// BenchmarkPresets generates and validates; want petabit generated in less than
+// 100 ms, and the time of both linear in bundles.
+func BenchmarkPresets(b *testing.B) {
+	for _, name := range []string{"prometheus", "hyperion", "ai-zone", "petabit"} {
+		data, err := presetFiles.ReadFile("presets/" + name + ".yaml")
+		if err != nil {
+			b.Fatal(err)
+		}
+		top, err := Read(name, data)
+		if err != nil {
+			b.Fatal(err)
+		}
+		perBundle := func(b *testing.B) {
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(top.Bundles)), "ns/bundle")
+		}
+		b.Run("generate/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Read(name, data); err != nil {
+					b.Fatal(err)
+				}
+			}
+			perBundle(b)
+		})
+		b.Run("validate/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := Validate(top); err != nil {
+					b.Fatal(err)
+				}
+			}
+			perBundle(b)
+		})
+	}
+}
+
 func TestWriteRefusesWhatCouldNotBeReadBack(t *testing.T) {
 	top := generate(t, small())
 	top.Devices[0].Units = 0
@@ -221,6 +336,12 @@ func TestLengthsReadBack(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{name: g, generate: {regions: 2, planes: 1, fabrics: 1, spines: 1, spread: 1, kind: dsf, asn: per-group, speed: 800G,
  bundles: {spine-edge: {members: 1, length: 1m}, edge-bag: {members: 2, length: 2km}, bag-bag: {members: 3, length: 0.5km}}, units: {bag: 2}}}`))
+	f.Add([]byte(`{name: w, generate: {regions: 3, planes: 2, fabrics: [{count: 2, kind: dsf, spines: 2, regions: [r1, r3], units: {edge: 2}},
+ {kind: nsf, spines: 4, racks: 2, edges: all-spine-planes, speed: 400G, oversubscription: 1.5, asics: {rack: [c, d]}}], speed: 800G, addressing: dual,
+ asn: per-plane, backbone: 2, joins: [{planar: [r1, r2], members: 7, length: 10km, sessions: 2}, {spread: 2, regions: [r2, r3]}, {hub: 3, lengths: {r3: 80km}}],
+ bundles: {rack-spine: {members: 5, length: 100m}, spine-edge: {members: 6, length: 300m}, edge-bag: {length: 2km}, spine-bag: {length: 1km, optic: lr},
+ bag-bag: {members: 4, length: 20km}, bag-hub: {members: 3, length: 6km}, hub-backbone: {members: 2, length: 500km}}, ports: {bag: 288},
+ aggregates: {fabric: {min-supporting: {announce: 2, withdraw: 1}}}}}`))
 	f.Add([]byte(`name: e
 devices:
   - {name: s, role: spine, region: r1, fabric: f, kind: dsf, asn: 1, asic: x}

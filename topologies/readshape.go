@@ -28,12 +28,14 @@ type shapeReader struct {
 	g      yamltree.Map
 	fields map[string]yamltree.Node
 	groups []yamltree.Map
+	// Fields that must be there and are not, which is reported already.
+	missing map[string]bool
 }
 
 // readShape reads a generator description and builds its network, or gives nil.
 func readShape(m yamltree.Map) *Topology {
 	before := m.Node().Doc().Count()
-	r := shapeReader{g: m.Get("generate").Map(shapeFields...), fields: map[string]yamltree.Node{"name": m.Need("name"), "": m.Get("generate")}}
+	r := shapeReader{g: m.Get("generate").Map(shapeFields...), fields: map[string]yamltree.Node{"name": m.Need("name"), "": m.Get("generate")}, missing: map[string]bool{"name": !m.Get("name").Present()}}
 	r.s.Name = r.fields["name"].Text("")
 	r.numbers()
 	r.fabrics()
@@ -52,27 +54,29 @@ func readShape(m yamltree.Map) *Topology {
 	if !sound || m.Node().Doc().Count() > before {
 		return nil
 	}
-	t := r.s.build(place)
-	if !sound {
-		return nil
+	if t := r.s.build(place); sound {
+		return t
 	}
-	return t
+	return nil
 }
 
 // place notes what is wrong with a field at its value, or at the nearest
-// mapping around it that the file holds, which then names the field. What is
-// missing is reported by who needs it: it has no default that can be wrong.
+// mapping around it that the file holds, which then names the field.
 func (r *shapeReader) place(field, value, want string) {
-	if n := r.fields[field]; n.Present() {
-		n.Reject("%s", want)
-		return
-	}
-	if missing := map[string]bool{"name": true, "regions": true, "planes": true, "fabrics": true}; missing[field] {
-		return
-	}
 	around := field
 	for !r.fields[around].Present() && around != "" {
+		if r.missing[around] {
+			return
+		}
 		around = around[:max(strings.LastIndex(around, "."), 0)]
+	}
+	switch n := r.fields[field]; {
+	case around == field && n.IsScalar():
+		n.Reject("%s", want)
+		return
+	case around == field:
+		n.Reject("%s: %s", value, want)
+		return
 	}
 	r.fields[around].Reject("%s %s: %s", field, value, want)
 }
@@ -86,6 +90,7 @@ func (r *shapeReader) get(m yamltree.Map, part, name string) yamltree.Node {
 // need gives a field that must be there.
 func (r *shapeReader) need(name string) yamltree.Node {
 	r.fields[name] = r.g.Need(name)
+	r.missing[name] = !r.fields[name].Present()
 	return r.fields[name]
 }
 
@@ -151,7 +156,7 @@ func (r *shapeReader) fabrics() {
 	} else {
 		s.Fabrics = whole(n)
 	}
-	s.Spines, s.Kind, s.Speed = whole(r.shared("spines")), r.shared("kind").Text(""), r.shared("speed").Capacity(0)
+	s.Spines, s.Kind, s.Speed = whole(r.shared("spines")), r.shared("kind").Text(""), r.need("speed").Capacity(0)
 	s.Racks = whole(r.get(r.g, "", "racks"))
 	s.Edges, s.Oversubscription = readEdges(r.get(r.g, "", "edges")), readRatio(r.get(r.g, "", "oversubscription"))
 }
@@ -159,7 +164,7 @@ func (r *shapeReader) fabrics() {
 // shared is a field of the whole shape that a group may have instead: missing
 // where some group has none either.
 func (r *shapeReader) shared(name string) yamltree.Node {
-	needed := len(r.groups) == 0 || name == "speed" && r.g.Get("joins").Present()
+	needed := len(r.groups) == 0
 	for _, g := range r.groups {
 		needed = needed || !g.Get(name).Present()
 	}
@@ -258,8 +263,7 @@ func (r *shapeReader) link(part string, m yamltree.Map) Link {
 // too, and its members, unless these follow from the oversubscription.
 func (r *shapeReader) links() {
 	s := &r.s
-	m := r.g.Need("bundles").Map(linkClasses...)
-	r.fields["bundles"] = r.g.Get("bundles")
+	m := r.need("bundles").Map(linkClasses...)
 	needed := r.classes()
 	into := map[string]*Link{
 		"spine-edge": &s.SpineEdge, "edge-bag": &s.EdgeBag, "bag-bag": &s.BagBag, "rack-spine": &s.RackSpine,
@@ -269,13 +273,14 @@ func (r *shapeReader) links() {
 		n := m.Get(class)
 		if needed[class] {
 			n = m.Need(class)
+			r.missing["bundles."+class] = !n.Present()
 		}
 		r.fields["bundles."+class] = n
 		fields := n.Map(linkFields...)
 		if n.Present() {
 			fields.Need("length")
 			if class != "edge-bag" && class != "spine-bag" {
-				fields.Need("members")
+				r.missing["bundles."+class+".members"] = !fields.Need("members").Present()
 			}
 		}
 		*into[class] = r.link("bundles."+class+".", fields)

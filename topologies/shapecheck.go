@@ -248,7 +248,7 @@ func (c *shapeCheck) joined() {
 	}
 	c.word(c.Spread == 0, "spread", fmt.Sprint(c.Spread), "want it as a join: a description has either spread or joins")
 	c.sized("joins", len(c.Joins), 0, maxJoins, "")
-	if !c.fits {
+	if c.Regions < 1 || c.Regions > maxRegions {
 		return
 	}
 	for i, j := range c.Shape.joins() {
@@ -262,7 +262,9 @@ func (c *shapeCheck) joined() {
 		if j.Mode == HubAndSpoke {
 			class, least, most = "bag-hub", 1, maxTops
 		}
-		c.sized(part+j.Mode.String(), j.Width, 1, most, "")
+		if c.Planes > 0 {
+			c.sized(part+j.Mode.String(), j.Width, 1, most, "")
+		}
 		c.regions(part+"regions", given.Regions, least)
 		c.word(len(j.Lengths) == 0 || j.Mode == HubAndSpoke && len(j.Lengths) <= len(j.Regions), part+"lengths", fmt.Sprint(len(j.Lengths)), "want lengths by region of a hub join only")
 		for _, metres := range j.Lengths {
