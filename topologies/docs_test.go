@@ -13,8 +13,8 @@ func TestFilesInTheDocumentationAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := strings.Split(string(page), "```yaml\n")[1:]
-	if len(blocks) != 2 {
-		t.Fatalf("got %d YAML blocks, want both forms", len(blocks))
+	if len(blocks) != 3 {
+		t.Fatalf("got %d YAML blocks, want two descriptions and the explicit form", len(blocks))
 	}
 	for i, block := range blocks {
 		text, _, _ := strings.Cut(block, "```")
