@@ -139,23 +139,24 @@ func (c *checker) apart() {
 	}
 }
 
-// bundlesByTier gives the bundles between tiers, ascending by the lower end's
-// tier and then the upper's, and the bundles inside a tier.
+// tierOrder has the bundles between tiers, ascending by the lower end's tier
+// and descending by the upper end's, and the bundles inside a tier.
+type tierOrder struct{ rising, falling, across []int }
+
 func (c *checker) bundlesByTier() (order tierOrder) {
-	for i, e := range c.x.Ends {
-		if c.t.Devices[e[0]].Role == c.t.Devices[e[1]].Role {
+	role := func(bundle, side int) int { return int(c.t.Devices[c.x.Ends[bundle][side]].Role) }
+	for i := range c.x.Ends {
+		if role(i, 0) == role(i, 1) {
 			order.across = append(order.across, i)
 		} else {
-			order.between = append(order.between, i)
+			order.rising = append(order.rising, i)
 		}
 	}
-	slices.SortStableFunc(order.between, func(i, j int) int {
-		return int(c.t.Devices[c.x.Ends[i][0]].Role) - int(c.t.Devices[c.x.Ends[j][0]].Role)
-	})
+	order.falling = slices.Clone(order.rising)
+	slices.SortStableFunc(order.rising, func(i, j int) int { return role(i, 0) - role(j, 0) })
+	slices.SortStableFunc(order.falling, func(i, j int) int { return role(j, 1) - role(i, 1) })
 	return order
 }
-
-type tierOrder struct{ between, across []int }
 
 // spread fills in which of the groups each device hears: up what reached it
 // from itself or from below, down what reached it at all. One pass upward, one
@@ -168,7 +169,7 @@ func (c *checker) spread(groups [][]int, order tierOrder, up, down []heard) {
 			up[o].set(i)
 		}
 	}
-	for _, b := range order.between {
+	for _, b := range order.rising {
 		e := c.x.Ends[b]
 		up[e[1]].or(&up[e[0]])
 	}
@@ -178,14 +179,10 @@ func (c *checker) spread(groups [][]int, order tierOrder, up, down []heard) {
 		down[e[0]].or(&up[e[1]])
 		down[e[1]].or(&up[e[0]])
 	}
-	// Downward by the upper end's tier: a stable order of the lower end's tier
-	// reversed is not enough where a bundle skips a tier.
-	for role := Backbone; role > Rack; role-- {
-		for _, b := range order.between {
-			if e := c.x.Ends[b]; c.t.Devices[e[1]].Role == role {
-				down[e[0]].or(&down[e[1]])
-			}
-		}
+	// A rising order reversed would not do where a bundle skips a tier.
+	for _, b := range order.falling {
+		e := c.x.Ends[b]
+		down[e[0]].or(&down[e[1]])
 	}
 }
 

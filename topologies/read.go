@@ -11,7 +11,8 @@ import (
 // Read reads a topology file in either form: a generator description
 // ("generate:") or the explicit form ("devices:", "bundles:", "prefixes:").
 // The error is a *yamltree.Errs that holds everything that is wrong with the
-// file; file is the name it carries.
+// file; file is the name it carries. Whatever the file says, Read allocates in
+// all at most 2 KiB for each of its bytes, and 512 MiB for what they describe.
 func Read(file string, data []byte) (*Topology, error) {
 	doc, err := yamltree.Parse(file, data)
 	if err != nil {
