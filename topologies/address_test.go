@@ -73,3 +73,15 @@ func TestAggregatesKeepToTheirFamily(t *testing.T) {
 		}
 	}
 }
+
+// Edges that announce their building's aggregate, and bags their region's, need
+// not hear of each other: each has the prefix itself.
+func TestAggregatesOfAGroupLeaveNobodyApart(t *testing.T) {
+	for _, s := range []Shape{small(), nsf()} {
+		s.FabricAggregate = &Aggregate{By: BySupporting, Announce: 1, Withdraw: 1}
+		s.RegionAggregate = &Aggregate{By: ByCapacity, Announce: 2e12, Withdraw: 1e12, Suppress: true}
+		if err := Validate(generate(t, s)); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -115,14 +115,6 @@ func (k *FabricGroup) in(region int) bool {
 	return len(k.Regions) == 0 || slices.Contains(k.Regions, region)
 }
 
-// owners is how many devices of a fabric own a prefix each: its lowest ones.
-func (k *FabricGroup) owners() int {
-	if k.Racks > 0 {
-		return k.Racks
-	}
-	return k.Spines
-}
-
 // groups are the fabric groups with everything filled in.
 func (s *Shape) groups() []FabricGroup {
 	groups := slices.Clone(s.Groups)

@@ -152,3 +152,32 @@ func TestFewMembersLeftBetweenBagsChangeTheFarSpinesWeights(t *testing.T) {
 		}
 	}
 }
+
+// A backbone hears the aggregates of all regions, and every device below has
+// its default route: hubs from above, all others from their upper tier.
+func TestTheBackboneHearsRegionsAndTellsTheDefaultRoute(t *testing.T) {
+	for _, name := range []string{"hub-mini", "mix-mini"} {
+		top := preset(t, name)
+		s := settled(t, oracle.New(top, grid(t, top)), healthy(top))
+		x := top.Index()
+		for p, prefix := range top.Prefixes {
+			for d, device := range top.Devices {
+				set := s.Route(d, p).Set
+				switch {
+				case prefix.Class == "default" && device.Role != topologies.Backbone:
+					for _, m := range set {
+						if ends := x.Ends[m.Bundle]; ends[0] != d {
+							t.Errorf("%s: %q: default route over %q, want it upwards", name, device.Name, top.Bundles[m.Bundle].Name)
+						}
+					}
+				case prefix.Class == "region" && device.Role == topologies.Backbone:
+				default:
+					continue
+				}
+				if len(set) == 0 {
+					t.Errorf("%s: %q: no route to the %s prefix %v", name, device.Name, prefix.Class, prefix.Prefix)
+				}
+			}
+		}
+	}
+}
