@@ -9,6 +9,7 @@ require (
 	github.com/leanovate/gopter v0.2.11
 	github.com/mattn/go-isatty v0.0.24
 	github.com/osrg/gobgp/v3 v3.37.0
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/spf13/cobra v1.10.2
 	github.com/vbauerster/mpb/v8 v8.16.2
 	go.uber.org/goleak v1.3.0

@@ -21,20 +21,22 @@ const module = "github.com/bagrig/bagrig"
 // mayImport is the table of design: a folder, and the folders of ours that its
 // packages, tests included, may import. The longest matching folder counts.
 var mayImport = map[string][]string{
-	"topologies":      {"topologies"},
-	"damping":         {},
-	"fib":             {},
-	"speakers/linkbw": {},
-	"speakers":        {"speakers", "topologies", "damping"},
-	"harness/state":   {"topologies", "damping", "fib"},
-	"harness/wire":    {"harness/state", "speakers", "topologies", "damping", "fib"},
-	"harness/live":    {"harness/state", "harness/wire", "speakers", "topologies", "damping", "fib"},
-	"harness/oracle":  {"harness/state", "topologies", "damping"},
-	"harness":         {"harness", "speakers", "topologies", "damping", "fib"},
-	"properties":      {"harness", "speakers", "topologies", "damping", "fib"},
-	"fuzz":            {"properties", "harness", "speakers", "topologies", "damping", "fib"},
-	"cmd":             {""},
-	"ci":              {""},
+	"topologies":       {"topologies"},
+	"damping":          {},
+	"fib":              {},
+	"speakers/linkbw":  {},
+	"speakers":         {"speakers", "topologies", "damping"},
+	"harness/state":    {"topologies", "damping", "fib"},
+	"harness/wire":     {"harness/state", "speakers", "topologies", "damping", "fib"},
+	"harness/hardware": {"harness/state", "speakers", "topologies", "damping", "fib"},
+	"harness/sim":      {"harness/state", "harness/hardware", "speakers", "topologies", "damping", "fib"},
+	"harness/live":     {"harness/state", "harness/wire", "harness/hardware", "speakers", "topologies", "damping", "fib"},
+	"harness/oracle":   {"harness/state", "topologies", "damping"},
+	"harness":          {"harness", "speakers", "topologies", "damping", "fib"},
+	"properties":       {"harness", "speakers", "topologies", "damping", "fib"},
+	"fuzz":             {"properties", "harness", "speakers", "topologies", "damping", "fib"},
+	"cmd":              {""},
+	"ci":               {""},
 }
 
 type source struct {

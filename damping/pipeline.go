@@ -133,6 +133,18 @@ func (p Pipeline) Memoryless() bool {
 	return true
 }
 
+// Forgets tells whether the told value, once the pipeline has settled, depends on
+// the present bottleneck value alone. A stage with a memory does so where its law
+// allows no error: then there is one value that it may end with.
+func (p Pipeline) Forgets() bool {
+	for _, s := range p.Told {
+		if m, ok := s.(interface{ Memoryless() bool }); !(ok && m.Memoryless()) && !s.Law().exact() {
+			return false
+		}
+	}
+	return true
+}
+
 // Timed tells whether a told stage may set a timer. Where it is false every
 // policy of NewTold returns Never, so a speaker need not keep their timers.
 func (p Pipeline) Timed() bool { return !p.Memoryless() }

@@ -66,7 +66,10 @@ func (j *judge) orders(moment []transition) [][]transition {
 // isGood tells whether a bundle passes more than before or is off trial, or a
 // device is not taken out of service.
 func (j *judge) isGood(t transition) bool {
-	if t.bundle < 0 {
+	switch {
+	case t.bundle < 0 && t.device < 0:
+		return false
+	case t.bundle < 0:
 		return t.settled[after].Drain <= t.settled[before].Drain
 	}
 	was, now := t.heard[before], t.heard[after]
@@ -186,9 +189,10 @@ func (s set) size() (n int) {
 func newWays(net *state.Network, moment []transition, states []*oracle.State) *ways {
 	w := &ways{net: net, number: map[int32]int{}, device: map[int]int{}, size: len(moment), states: states, known: make([]map[place]set, len(states))}
 	for i, t := range moment {
-		if t.bundle >= 0 {
+		switch {
+		case t.bundle >= 0:
 			w.number[int32(t.bundle)] = i
-		} else {
+		case t.device >= 0:
 			w.device[t.device] = i
 		}
 	}

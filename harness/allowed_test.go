@@ -32,7 +32,11 @@ func miniJudge(t *testing.T) (*judge, *state.Network) {
 // changed lets the judge hear of changes and returns what is allowed because of them.
 func changed(t *testing.T, j *judge, now time.Duration, changes ...state.Change) []state.SessionChange {
 	t.Helper()
-	damped, _, err := j.change(now, changes)
+	heard, _, err := j.hear(now, changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damped, _, err := j.conclude(heard, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

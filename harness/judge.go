@@ -15,9 +15,15 @@ import (
 
 // judge keeps the graph's opinion of the network: what the speakers must hold,
 // and what would be true without damping. It runs the bundles' damping itself,
-// from the changes, so it does not ask the speakers.
+// from the changes, so it does not ask the speakers. Only where damping with a
+// memory stands on a told value it takes what the speaker tells for given, since
+// no graph knows what a value was before: that what follows from it is right is
+// then judged by the graph, and the value itself by the damping's law.
 type judge struct {
 	net           *state.Network
+	observed      *state.Snapshot // nil before the first quiet
+	seen          int             // counts what was observed, where that matters
+	remembers     bool            // damping with a memory stands on some told value
 	bundles       []heardBundle
 	devices       []oracle.Device
 	first         []topologies.Settings // by device, as they were before the first event
@@ -28,11 +34,16 @@ type judge struct {
 }
 
 type heardBundle struct {
-	policy damping.BundlePolicy
-	there  uint64 // bits/s
-	passed damping.Passed
-	next   time.Duration
-	closed bool // an end has ended the session for telling too many prefixes
+	policy      damping.BundlePolicy
+	there       uint64 // bits/s
+	known       uint64 // bits/s, as the ends have heard
+	heardBefore uint64 // what policy was stepped with last
+	passed      damping.Passed
+	next        time.Duration
+	late        bool // its damping may keep bad news back, and so the fall of its session
+	unseen      bool // it has failed, and its session is still up
+	fallen      bool // its session has fallen since the ends know that no member is up
+	closed      bool // an end has ended the session for telling too many prefixes
 }
 
 // recentStates bounds the states kept, so that a flap is not worked out anew
@@ -41,13 +52,11 @@ const recentStates = 8
 
 func newJudge(net *state.Network, settings []topologies.Settings) (*judge, error) {
 	plan := net.DampingPlan()
-	if err := judgeable(plan); err != nil {
-		return nil, err
-	}
 	j := &judge{
 		net: net, recent: map[string]*oracle.State{}, devices: make([]oracle.Device, len(net.Topology.Devices)),
-		dampedOracle: oracle.NewPlaced(net.Topology, levels(net)), trueOracle: oracle.New(net.Topology, nil),
+		trueOracle: oracle.New(net.Topology, nil),
 	}
+	j.dampedOracle = oracle.NewPlaced(net.Topology, j.levels())
 	j.first = settings
 	if j.first == nil {
 		j.first = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(j.devices))
@@ -57,8 +66,10 @@ func newJudge(net *state.Network, settings []topologies.Settings) (*judge, error
 	}
 	for i, b := range net.Topology.Bundles {
 		info := net.BundleInfo(i)
-		h := heardBundle{policy: plan.ForBundle(info).NewBundleFor(info), there: b.Capacity(b.Members)}
-		h.passed, h.next = h.policy.Step(0, h.there)
+		pipeline := plan.ForBundle(info)
+		h := heardBundle{policy: pipeline.NewBundleFor(info), there: b.Capacity(b.Members), known: b.Capacity(b.Members), heardBefore: b.Capacity(b.Members)}
+		h.late = damping.Pipeline{Bundle: pipeline.Bundle}.LawFor(info).Late > 0
+		h.passed, h.next = h.policy.Step(0, h.known)
 		j.bundles = append(j.bundles, h)
 	}
 	j.damped, j.truth = j.dampedState(), j.trueState()
@@ -66,30 +77,68 @@ func newJudge(net *state.Network, settings []topologies.Settings) (*judge, error
 }
 
 // levels are the values that devices tell, by the damping of each place.
-func levels(net *state.Network) oracle.Level {
-	at, known := net.ToldDampings(), map[int]func(uint64) uint64{}
-	for d := range net.Topology.Devices {
-		for p := range net.Topology.Prefixes {
-			if t := at(d, p); known[t.Rule] == nil {
+func (j *judge) levels() oracle.Level {
+	at, known := j.net.ToldDampings(), map[int]func(damping.Value) damping.Value{}
+	for d := range j.net.Topology.Devices {
+		for p := range j.net.Topology.Prefixes {
+			t := at(d, p)
+			if known[t.Rule] == nil {
 				known[t.Rule] = level(t.Pipeline)
 			}
+			j.remembers = j.remembers || !t.Memoryless
 		}
 	}
-	return func(device, prefix int, bits uint64) uint64 { return known[at(device, prefix).Rule](bits) }
+	return func(device, prefix int, in damping.Value) damping.Value {
+		t := at(device, prefix)
+		if t.Memoryless || j.observed == nil {
+			return known[t.Rule](in)
+		}
+		return observed(j.observed.Devices[device].Routes[prefix].Told)
+	}
 }
 
-// level is what told stages without a memory make of a value.
-func level(p damping.Pipeline) func(uint64) uint64 {
-	if len(p.Told) == 0 {
-		return func(bits uint64) uint64 { return bits }
+// observed is a told route as damping made it.
+func observed(told state.Told) damping.Value {
+	switch {
+	case !told.Present:
+		return damping.Value{}
+	case !told.Valued:
+		return damping.Value{Reach: damping.Unvalued}
 	}
+	return damping.Value{Reach: damping.Valued, Bits: uint64(float64(told.Value) * 8)}
+}
+
+// level is what told stages make of the first value that they see.
+func level(p damping.Pipeline) func(damping.Value) damping.Value {
 	if grid := p.Quantizer(); grid != nil {
-		return grid.Level
+		return func(in damping.Value) damping.Value {
+			if in.Reach == damping.Valued {
+				in.Bits = grid.Level(in.Bits)
+			}
+			return in
+		}
 	}
-	return func(bits uint64) uint64 {
-		told, _ := p.NewTold().Step(0, damping.Value{Reach: damping.Valued, Bits: bits})
-		return told.Bits
+	return func(in damping.Value) damping.Value {
+		told, _ := p.NewTold().Step(0, in)
+		return told
 	}
+}
+
+// observe takes what the speakers tell now, and tells whether that may matter.
+func (j *judge) observe(s *state.Snapshot) bool {
+	if j.remembers {
+		j.observed = s
+		j.seen++
+	}
+	return j.remembers
+}
+
+// settleFirst takes the baseline.
+func (j *judge) settleFirst(s *state.Snapshot) error {
+	if j.observe(s) {
+		j.damped = j.dampedState()
+	}
+	return j.damped.Err()
 }
 
 // world is what the graph's opinion follows from.
@@ -98,10 +147,10 @@ type world struct {
 	devices []oracle.Device
 }
 
-// graph is the bundle as the graph takes it. The session of a bundle that is down
-// has fallen, also where the bundle's damping has not passed that on yet.
+// graph is the bundle as the graph takes it. A session that has fallen is closed,
+// also where the bundle's damping has not passed on why.
 func (b *heardBundle) graph() oracle.Bundle {
-	return oracle.Bundle{Capacity: b.passed.Capacity, Trial: b.passed.Trial, Closed: b.closed || b.there == 0 && b.passed.Capacity > 0}
+	return oracle.Bundle{Capacity: b.passed.Capacity, Trial: b.passed.Trial, Closed: b.closed || b.fallen && b.passed.Capacity > 0}
 }
 
 // heard is the world as the bundles' damping passes it.
@@ -113,8 +162,12 @@ func (j *judge) heard() world {
 	return w
 }
 
-func (j *judge) dampedState() *oracle.State {
+// dampedState is the graph's opinion with some transitions still to come.
+func (j *judge) dampedState(toCome ...transition) *oracle.State {
 	w := j.heard()
+	for _, t := range slices.Backward(toCome) {
+		t.put(&w, before)
+	}
 	j.remember(w.devices, j.damped)
 	return j.state("damped", j.dampedOracle, w)
 }
@@ -144,7 +197,7 @@ func (j *judge) trueState() *oracle.State {
 }
 
 func (j *judge) state(which string, o *oracle.Oracle, w world) *oracle.State {
-	key := fmt.Sprint(which, w.bundles)
+	key := fmt.Sprint(which, j.seen, w.bundles)
 	for _, d := range w.devices {
 		key += fmt.Sprint(d.Drain, d.Announced, *d.Settings)
 	}
@@ -160,58 +213,56 @@ func (j *judge) state(which string, o *oracle.Oracle, w world) *oracle.State {
 }
 
 // transition is one bundle's change of what it passes, or one device's change
-// of settings or drain state, and the states of the graph before and after it.
-// The true transition is that of everything together.
+// of settings or drain state, and the states of the graph before and after it;
+// or what damping with a memory brought by itself. The true transition is that
+// of everything together.
 type transition struct {
 	from, to *oracle.State
-	bundle   int              // -1 where a device changed
-	device   int              // -1 where a bundle changed
+	bundle   int              // -1 where no bundle changed
+	device   int              // -1 where no device changed
 	heard    [2]oracle.Bundle // before and after
 	settled  [2]oracle.Device
 }
 
 // put makes one side of the transition true of a world.
 func (t *transition) put(w *world, side int) {
-	if t.bundle >= 0 {
+	switch {
+	case t.bundle >= 0:
 		w.bundles[t.bundle] = t.heard[side]
-		return
+	case t.device >= 0:
+		w.devices[t.device] = t.settled[side]
 	}
-	w.devices[t.device] = t.settled[side]
 }
 
 const before, after = 0, 1
 
-// change hears of changes at one moment. It returns the damped transitions, in
-// the order of the devices and then of the bundles, and the true one.
-func (j *judge) change(now time.Duration, changes []state.Change) (damped []transition, truth transition, err error) {
-	truth.from = j.truth
-	touched, reset := map[int]oracle.Bundle{}, map[int]bool{} // as they were
-	add := func(t transition) {
-		t.from = j.damped
-		j.damped = j.dampedState()
-		t.to = j.damped
-		damped = append(damped, t)
-		err = errors.Join(err, j.damped.Err())
-	}
-	touch := func(b int) {
-		if _, ok := touched[b]; !ok {
-			touched[b] = j.bundles[b].graph()
-		}
-	}
+// moment is what happened to the network at one moment.
+type moment struct {
+	transitions []transition  // without their states: of devices, and then of bundles
+	truth       *oracle.State // before
+	changed     bool
+}
+
+// hear takes changes at one moment into the bundles' damping and the devices. It
+// gives the bundles whose ends notice now, by their damping, that they have failed.
+func (j *judge) hear(now time.Duration, changes []state.Change) (m moment, noticed []state.Change, err error) {
+	m.truth, m.changed = j.truth, len(changes) > 0
+	touched := map[int]oracle.Bundle{} // as they were
+	reset := map[int]bool{}
 	for _, c := range changes {
 		switch c.Kind {
-		case state.SetMembers:
-			touch(int(c.Bundle))
-			j.bundles[c.Bundle].there = j.net.Topology.Bundles[c.Bundle].Capacity(c.Members)
-		case state.Reset:
-			touch(int(c.Bundle))
-			reset[int(c.Bundle)] = true
+		case state.SetMembers, state.Fail, state.Notice, state.Reset:
+			if _, ok := touched[int(c.Bundle)]; !ok {
+				touched[int(c.Bundle)] = j.bundles[c.Bundle].graph()
+			}
+			j.setBundle(c)
+			reset[int(c.Bundle)] = reset[int(c.Bundle)] || c.Kind == state.Reset
 		case state.SetKnob, state.SetDrain:
 			was := j.devices[c.Device]
 			if err := j.setDevice(c); err != nil {
-				return nil, truth, err
+				return m, nil, err
 			}
-			add(transition{bundle: -1, device: int(c.Device), settled: [2]oracle.Device{was, j.devices[c.Device]}})
+			m.transitions = append(m.transitions, transition{bundle: -1, device: int(c.Device), settled: [2]oracle.Device{was, j.devices[c.Device]}})
 		}
 	}
 	for i := range j.bundles {
@@ -223,22 +274,77 @@ func (j *judge) change(now time.Duration, changes []state.Change) (damped []tran
 		if !ok {
 			was = b.graph()
 		}
-		b.passed, b.next = b.policy.Step(now, b.there)
-		b.closed = b.closed && !reset[i] && b.there > 0
-		if b.graph() != was {
-			add(transition{bundle: i, device: -1, heard: [2]oracle.Bundle{was, b.graph()}})
+		for b.next < now { // timers that were due on the way, where time passes while the engine gets quiet
+			b.passed, b.next = b.policy.Step(b.next, b.heardBefore)
 		}
+		b.passed, b.next = b.policy.Step(now, b.known)
+		b.heardBefore = b.known
+		b.closed = b.closed && !reset[i] && b.there > 0
+		if b.unseen && b.known == 0 && b.passed.Capacity == 0 {
+			b.unseen, b.fallen = false, true
+			noticed = append(noticed, state.Change{Kind: state.Notice, Bundle: int32(i)})
+		}
+		if b.graph() != was {
+			m.transitions = append(m.transitions, transition{bundle: i, device: -1, heard: [2]oracle.Bundle{was, b.graph()}})
+		}
+	}
+	return m, noticed, nil
+}
+
+// setBundle makes a change of a bundle.
+func (j *judge) setBundle(c state.Change) {
+	b := &j.bundles[c.Bundle]
+	switch c.Kind {
+	case state.SetMembers:
+		b.there = j.net.Topology.Bundles[c.Bundle].Capacity(c.Members)
+		b.known, b.unseen, b.fallen = b.there, false, b.there == 0
+	case state.Fail:
+		b.there, b.unseen = 0, true
+		if c.Heard {
+			b.known = 0
+		}
+	case state.Notice:
+		if b.unseen {
+			b.known, b.unseen, b.fallen = 0, false, true
+		}
+	}
+}
+
+// keepsBack tells whether the damping of a bundle that loses its last member may
+// let its session stay up for a while.
+func (j *judge) keepsBack(bundle int32) bool {
+	b := &j.bundles[bundle]
+	return b.late && b.there > 0 && !b.unseen
+}
+
+// conclude works out what had to come of a moment, given what the speakers tell
+// after it: the damped transitions and the true one.
+func (j *judge) conclude(m moment, s *state.Snapshot) (damped []transition, truth transition, err error) {
+	told := j.observe(s)
+	add := func(t transition) {
+		t.from = j.damped
+		j.damped = j.dampedState(m.transitions[min(len(damped)+1, len(m.transitions)):]...)
+		t.to = j.damped
+		damped = append(damped, t)
+		err = errors.Join(err, j.damped.Err())
+	}
+	for _, t := range m.transitions {
+		add(t)
+	}
+	if told && len(damped) == 0 {
+		add(transition{bundle: -1, device: -1})
 	}
 	for b := j.overLimit(); b >= 0; b = j.overLimit() {
 		was := j.bundles[b].graph()
 		j.bundles[b].closed = true
 		add(transition{bundle: b, device: -1, heard: [2]oracle.Bundle{was, j.bundles[b].graph()}})
 	}
-	if len(changes) > 0 {
+	truth = transition{from: m.truth, to: j.truth}
+	if m.changed {
 		j.truth = j.trueState()
+		truth.to = j.truth
 		err = errors.Join(err, j.truth.Err())
 	}
-	truth.to = j.truth
 	return damped, truth, err
 }
 

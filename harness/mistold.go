@@ -40,6 +40,7 @@ func misRate(net *state.Network, damped, truth *oracle.State) (rate state.MisRat
 func (r *Rig) advance(to time.Duration) {
 	r.misTold.see(r.net, r.judge.damped, r.judge.truth)
 	r.misTold.sum.Add(to - r.engine.Now())
+	r.lost.add(to - r.engine.Now())
 	r.engine.Advance(to)
 }
 

@@ -44,11 +44,9 @@ func readPlan(n yamltree.Node, sizes damping.Sizes) damping.Plan {
 // everywhere.
 func (sc *Scenario) readDamping(n yamltree.Node) {
 	plan := readPlan(n, damping.Sizes{Step: sc.Topology.SmallestSpeed()})
-	for _, err := range []error{placed(plan, sc.Topology), judgeable(plan)} {
-		if err != nil {
-			n.Reject("%v", err)
-			return
-		}
+	if err := placed(plan, sc.Topology); err != nil {
+		n.Reject("%v", err)
+		return
 	}
 	sc.Damping = plan.Default
 	if len(plan.Bundle)+len(plan.Told) > 0 {
@@ -139,18 +137,4 @@ func (t planTree) at(field string) yamltree.Node {
 		}
 		field = field[:max(strings.LastIndexAny(field, ".["), 0)]
 	}
-}
-
-// judgeable tells whether the graph can judge a run with the plan: it works out
-// what is told from the present bottleneck value alone.
-func judgeable(p damping.Plan) error {
-	rules := append([]damping.ToldRule{{Stages: p.Default.Told}}, p.Told...)
-	for _, r := range rules {
-		for _, s := range r.Stages {
-			if m, ok := s.(interface{ Memoryless() bool }); !ok || !m.Memoryless() {
-				return fmt.Errorf("damping %q: told stage %q: it has a memory, and the graph cannot judge such a stage yet", p.Name, s)
-			}
-		}
-	}
-	return nil
 }

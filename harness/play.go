@@ -71,6 +71,7 @@ type openRow struct {
 	told map[[2]int]bool
 	sets map[[2]int]bool
 	true bool // a true state changed
+	lost bool // what a bundle loses unseen changed
 	log  []state.NLRI
 }
 
@@ -82,7 +83,8 @@ func (w *window) play(ctx context.Context) error {
 		}
 		r.advance(r.epoch + at)
 	}
-	w.public = state.Window{Start: r.Now(), Before: r.judge.damped, Effect: state.NoEffect}
+	w.public = state.Window{Start: r.Now(), Before: r.judge.damped, Own: map[int]int{}, Effect: state.NoEffect}
+	lost, counters := r.lost.begin(), r.engine.Counters()
 	for {
 		if err := w.openDue(); err != nil {
 			return err
@@ -97,7 +99,7 @@ func (w *window) play(ctx context.Context) error {
 		r.look(nil, false)
 		r.advance(next)
 	}
-	w.settled = true
+	w.settled, w.public.Lasted = true, r.Now()-w.public.Start
 	for _, row := range w.finished() {
 		if row.Effect == state.NoEffect && !row.Event.Silent && row.Event.Kind != "restart" {
 			return fmt.Errorf("event %d, %v: %w: say `silent: true` if that is meant", row.Index+1, row.Event, ErrNoEffect)
@@ -107,8 +109,22 @@ func (w *window) play(ctx context.Context) error {
 		}
 		r.record(state.Record{Kind: "settled", Event: row.Index, Row: &row})
 	}
+	r.windows = append(r.windows, w.row(counters, lost))
 	r.look(&w.public, true)
 	return nil
+}
+
+// row is what the window did.
+func (w *window) row(before state.Counters, lost lossMark) state.WindowRow {
+	r, first := w.rig, w.rows[0].row.Index
+	var ends []int
+	for _, o := range w.rows {
+		ends = append(ends, o.ends...)
+	}
+	return state.WindowRow{
+		First: first, Last: first + len(w.rows) - 1, Start: w.public.Start, Settled: w.public.Lasted,
+		Counters: r.engine.Counters().Sub(before), Blast: r.blast(ends, w.public.Log), Lost: r.lost.since(lost),
+	}
 }
 
 // openDue starts the events whose time has come: the first one, and timed ones.
@@ -149,35 +165,77 @@ func (w *window) applyDue(ctx context.Context) error {
 	var changes []state.Change
 	var causes []*openRow
 	for _, due := range w.takeDue() {
+		if c := &due.change; c.Kind == state.SetMembers && c.Members == 0 && r.judge.keepsBack(c.Bundle) {
+			c.Kind, c.Heard = state.Fail, true
+		}
 		changes = append(changes, due.change)
 		causes = append(causes, due.row)
 		w.own(due)
 	}
 	r.engine.OnRound(w.roundWatch())
 	defer r.engine.OnRound(nil)
+	heard, noticed, err := r.judge.hear(r.engine.Now(), changes)
+	if err != nil {
+		return err
+	}
+	for _, c := range noticed {
+		row := w.bundleOwner[c.Bundle]
+		r.record(r.changeRecord(row.row.Index, c))
+		causes = append(causes, row)
+	}
 	counters, started := r.engine.Counters(), time.Now()
-	if err := r.engine.Apply(ctx, changes); err != nil {
+	if err := r.engine.Apply(ctx, append(changes, noticed...)); err != nil {
 		return err
 	}
 	if err := r.engine.Quiet(ctx); err != nil {
 		return err
 	}
 	took := time.Since(started)
-	damped, truth, err := r.judge.change(r.engine.Now(), changes)
+	r.snapshot = r.engine.Snapshot()
+	r.lost.see(r.snapshot, r.Now())
+	damped, truth, err := r.judge.conclude(heard, r.snapshot)
 	if err != nil {
 		return err
 	}
 	for _, t := range damped {
 		causes = append(causes, w.account(t))
 	}
+	w.happened(changes, heard.transitions)
 	w.public.Allowed = append(w.public.Allowed, r.judge.allowed(damped)...)
 	log := r.engine.TakeLog()
 	w.public.Log = append(w.public.Log, log...)
-	r.snapshot = r.engine.Snapshot()
 	w.charge(causes, truth, r.engine.Counters().Sub(counters), log, took)
 	counts := r.engine.Counters()
 	r.record(state.Record{Kind: "quiet", Event: w.last.row.Index, Counts: &counts})
 	return nil
+}
+
+// happened counts what happened to each device itself.
+func (w *window) happened(changes []state.Change, transitions []transition) {
+	ends := func(bundle int) {
+		for _, d := range w.rig.net.Index.Ends[bundle] {
+			w.public.Own[d]++
+		}
+	}
+	for _, t := range transitions {
+		switch {
+		case t.bundle >= 0:
+			ends(t.bundle)
+		case t.device >= 0:
+			w.public.Own[t.device]++
+		}
+	}
+	for _, c := range changes {
+		switch c.Kind {
+		case state.Reset, state.Release, state.Hold:
+			ends(int(c.Bundle))
+		case state.Stop, state.StartAgain:
+			w.public.Own[int(c.Device)]++
+			for _, b := range w.rig.net.Index.Of[c.Device] {
+				ends(b)
+			}
+		}
+	}
 }
 
 // roundWatch shows every round of the window to the checks that want to see
@@ -207,12 +265,17 @@ func (w *window) own(due timedChange) {
 	switch c.Kind {
 	case state.SetKnob, state.SetDrain, state.Stop, state.StartAgain:
 		w.deviceOwner[c.Device] = due.row
-	case state.SetMembers:
+	case state.SetMembers, state.Fail:
 		w.bundleOwner[c.Bundle] = due.row
 		if r.members[c.Bundle] == c.Members {
 			return
 		}
 		r.members[c.Bundle] = c.Members
+	case state.SetLoss:
+		if r.lost.part[c.Bundle] == c.Loss {
+			return
+		}
+		r.lost.part[c.Bundle], due.row.lost = c.Loss, true
 	default:
 		w.bundleOwner[c.Bundle] = due.row
 	}
@@ -227,9 +290,13 @@ func (w *window) takeDue() []timedChange {
 	for len(w.line) > 0 && w.line[0].at <= w.rig.engine.Now() {
 		next := w.line[0]
 		w.line = w.line[1:]
-		if next.change.Kind == state.SetMembers {
+		if b := next.change.Bundle; next.change.Kind == state.SetMembers || next.change.Kind == state.Fail {
 			due = slices.DeleteFunc(due, func(d timedChange) bool {
-				return d.change.Kind == state.SetMembers && d.change.Bundle == next.change.Bundle
+				k := d.change.Kind
+				return d.change.Bundle == b && (k == state.SetMembers || k == state.Fail || k == state.Notice)
+			})
+			w.line = slices.DeleteFunc(w.line, func(d timedChange) bool { // nobody will notice a failure that is over
+				return d.change.Bundle == b && d.change.Kind == state.Notice && d.row != next.row
 			})
 		}
 		due = append(due, next)
@@ -295,6 +362,8 @@ func (w *window) finished() []state.Row {
 			row.Effect = state.Changed
 		case o.true || row.Sets > 0:
 			row.Effect = state.Absorbed
+		case o.lost:
+			row.Effect = state.Unseen
 		}
 		row.Blast = w.rig.blast(o.ends, o.log)
 		rows = append(rows, row)
@@ -308,6 +377,12 @@ func (r *Rig) changeRecord(event int, c state.Change) state.Record {
 	switch c.Kind {
 	case state.SetMembers:
 		rec.Bundle, rec.Members = r.net.Topology.Bundles[c.Bundle].Name, c.Members
+	case state.Fail:
+		rec.Bundle, rec.Text = r.net.Topology.Bundles[c.Bundle].Name, "all members lost, not noticed"
+	case state.Notice:
+		rec.Bundle, rec.Text = r.net.Topology.Bundles[c.Bundle].Name, "noticed"
+	case state.SetLoss:
+		rec.Bundle, rec.Text = r.net.Topology.Bundles[c.Bundle].Name, fmt.Sprintf("loses %.4g %% of its traffic unseen", 100*c.Loss)
 	case state.SetKnob:
 		rec.Text = fmt.Sprintf("device %s: %s = %s", r.net.Topology.Devices[c.Device].Name, c.Knob, c.Value)
 	case state.SetDrain:
@@ -325,8 +400,12 @@ func (r *Rig) endsOf(c state.Change) []int {
 	switch c.Kind {
 	case state.SetKnob, state.SetDrain, state.Stop, state.StartAgain:
 		return []int{int(c.Device)}
-	case state.SetMembers:
+	case state.SetMembers, state.Fail:
 		if c.Members == r.members[c.Bundle] {
+			return nil
+		}
+	case state.SetLoss:
+		if c.Loss == r.lost.part[c.Bundle] {
 			return nil
 		}
 	}

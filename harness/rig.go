@@ -10,6 +10,7 @@ import (
 
 	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/harness/live"
+	"github.com/bagrig/bagrig/harness/sim"
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/topologies"
 )
@@ -27,9 +28,20 @@ type Options struct {
 	Compare  bool                  // keep a hardware table of each overflow policy beside every table
 	Checks   []state.Check         // looked at from every quiet on
 	Observer state.Observer
+	Engine   string        // GoBGP or Sim; empty = GoBGP
+	Schedule sim.Schedule  // of Sim
 	Port     int           // see live.Options
 	Budget   time.Duration // see live.Options
 }
+
+// The engines that run the speakers.
+const (
+	GoBGP = "gobgp" // real speakers, joined by real sessions: package live
+	Sim   = "sim"   // the same cores in virtual time: package sim
+)
+
+// Engines are the names of the engines, the default first.
+func Engines() []string { return []string{GoBGP, Sim} }
 
 // Rig is one running network. Its methods are called from one goroutine.
 type Rig struct {
@@ -40,6 +52,8 @@ type Rig struct {
 	wear   *wear
 
 	misTold misTold
+	lost    losses
+	windows []state.WindowRow
 
 	members  []int // by bundle, as the events leave them
 	played   int   // events so far
@@ -77,22 +91,43 @@ func Start(ctx context.Context, opts Options) (_ *Rig, err error) {
 		opts: opts, members: fullMembers(opts.Topology),
 		net: &state.Network{Topology: opts.Topology, Index: opts.Topology.Index(), Damping: opts.Damping, Plan: opts.Plan, Hardware: opts.Hardware},
 	}
+	r.lost = losses{net: r.net, part: make([]float64, len(opts.Topology.Bundles)), open: make([]int, len(opts.Topology.Bundles))}
 	if r.judge, err = newJudge(r.net, opts.Settings); err != nil {
 		return nil, err
 	}
-	engine, err := live.New(live.Options{
-		Topology: opts.Topology, Damping: opts.Damping, Plan: opts.Plan, Settings: opts.Settings, Hardware: opts.Hardware, Compare: opts.Compare,
-		Port: opts.Port, Budget: opts.Budget, Progress: opts.Observer.Progress, Entries: r.entries(),
-	})
-	if err != nil {
+	if r.engine, err = r.newEngine(); err != nil {
 		return nil, err
 	}
-	r.engine = engine
-	r.wear = &wear{net: r.net, report: engine.Report}
+	r.wear = &wear{net: r.net, report: r.engine.Report}
 	if err := guarded(func() error { return r.bringUpNetwork(ctx) }); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
+}
+
+func (r *Rig) newEngine() (state.Engine, error) {
+	o := r.opts
+	switch o.Engine {
+	case "", GoBGP:
+		e, err := live.New(live.Options{
+			Topology: o.Topology, Damping: o.Damping, Plan: o.Plan, Settings: o.Settings, Hardware: o.Hardware, Compare: o.Compare,
+			Port: o.Port, Budget: o.Budget, Progress: o.Observer.Progress, Entries: r.entries(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		return e, nil
+	case Sim:
+		e, err := sim.New(sim.Options{
+			Topology: o.Topology, Damping: o.Damping, Plan: o.Plan, Settings: o.Settings, Hardware: o.Hardware, Compare: o.Compare,
+			Schedule: o.Schedule, Progress: o.Observer.Progress, Entries: r.entries(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		return e, nil
+	}
+	return nil, fmt.Errorf("engine %q: want one of %q", o.Engine, Engines())
 }
 
 // entries is how many Adj-RIB-In entries the graph says there are at full health.
@@ -135,6 +170,9 @@ func (r *Rig) bringUpNetwork(ctx context.Context) error {
 	r.engine.Record(true)
 	r.snapshot = r.engine.Snapshot()
 	r.baseline = r.snapshot
+	if err := r.judge.settleFirst(r.snapshot); err != nil {
+		return err
+	}
 	r.look(nil, true)
 	return nil
 }
@@ -193,6 +231,13 @@ func (r *Rig) Verdict() state.Verdict {
 	return state.Held
 }
 
+// Windows is what each window did so far.
+func (r *Rig) Windows() []state.WindowRow { return slices.Clone(r.windows) }
+
+// Lost is the traffic that was lost unseen since the baseline, or nil where
+// none was.
+func (r *Rig) Lost() *state.Lost { return r.lost.sum(r.Now()) }
+
 // Now is the virtual time since the baseline.
 func (r *Rig) Now() time.Duration { return r.engine.Now() - r.epoch }
 
@@ -222,7 +267,7 @@ func (r *Rig) reportNew(o state.Outcome, before int) {
 // fullHealth tells whether everything is as it was before the first event:
 // bundles, settings and drain states, and no wire is held.
 func (r *Rig) fullHealth() bool {
-	return slices.Equal(r.members, fullMembers(r.net.Topology)) && r.judge.asAtFirst() && len(r.snapshot.Held) == 0
+	return slices.Equal(r.members, fullMembers(r.net.Topology)) && !r.lost.any() && r.judge.asAtFirst() && len(r.snapshot.Held) == 0
 }
 
 func (r *Rig) record(rec state.Record) {

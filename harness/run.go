@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bagrig/bagrig/harness/live"
+	"github.com/bagrig/bagrig/harness/sim"
 	"github.com/bagrig/bagrig/harness/state"
 )
 
@@ -15,6 +15,7 @@ import (
 type RunOptions struct {
 	Checks   []state.Check
 	Observer state.Observer
+	Schedule sim.Schedule  // of the sim engine
 	Port     int           // see live.Options
 	Budget   time.Duration // see live.Options
 }
@@ -66,7 +67,7 @@ func play(ctx context.Context, sc *Scenario, opts RunOptions, res *state.Result)
 	res.Virtual = rig.Now()
 	res.FIB, res.Policies = rig.Hardware()
 	told := rig.MisTold()
-	res.MisTold = &told
+	res.MisTold, res.Windows, res.Lost = &told, rig.Windows(), rig.Lost()
 	return err
 }
 
@@ -74,7 +75,7 @@ func play(ctx context.Context, sc *Scenario, opts RunOptions, res *state.Result)
 func (sc *Scenario) rigOptions(opts RunOptions) Options {
 	return Options{
 		Topology: sc.Topology, Damping: sc.Damping, Plan: sc.Plan, Settings: sc.Settings, Hardware: sc.Hardware, Compare: sc.Compare, Checks: opts.Checks,
-		Observer: opts.Observer, Port: opts.Port, Budget: opts.Budget,
+		Observer: opts.Observer, Engine: sc.Engine, Schedule: opts.Schedule, Port: opts.Port, Budget: opts.Budget,
 	}
 }
 
@@ -82,7 +83,7 @@ func verdict(ctx context.Context, res *state.Result, err error) state.Verdict {
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return state.Interrupted
-	case errors.Is(err, live.ErrNoConvergence):
+	case errors.Is(err, state.ErrNoConvergence):
 		return state.Violated
 	case err != nil:
 		return state.Failed

@@ -11,6 +11,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +26,7 @@ import (
 // Scenario is what to run: a network, its settings, and what is done to it.
 type Scenario struct {
 	Name       string
-	Engine     string // "gobgp"
+	Engine     string // GoBGP or Sim
 	Seed       uint64
 	Topology   *topologies.Topology
 	Damping    damping.Pipeline
@@ -37,6 +38,34 @@ type Scenario struct {
 	Thresholds Thresholds
 	Expect     []string // rules that the scenario shows violated
 	Source     []byte   // the YAML it was read from
+	// Files are the files that it names, by their name in it. A copy of the
+	// scenario that has them beside it, in FilesFolder under CopyName, reads the same.
+	Files map[string][]byte
+}
+
+// FilesFolder is where a copy of a scenario keeps the files that it names.
+const FilesFolder = "scenario-files"
+
+// CopyName is the name of a file in FilesFolder, for its name in a scenario.
+func CopyName(name string) string { return url.PathEscape(name) }
+
+// readBeside reads a file that the scenario in a folder names: the copy that the
+// folder has of it, or else the file itself, relative to the folder.
+func (sc *Scenario) readBeside(folder, name string) (data []byte, path string, err error) {
+	path = filepath.Join(folder, FilesFolder, CopyName(name))
+	if _, err := os.Stat(path); err != nil {
+		if path = name; !filepath.IsAbs(path) {
+			path = filepath.Join(folder, path)
+		}
+	}
+	if data, err = yamltree.ReadFile(path); err != nil {
+		return nil, path, err
+	}
+	if sc.Files == nil {
+		sc.Files = map[string][]byte{}
+	}
+	sc.Files[name] = data
+	return data, path, nil
 }
 
 // Thresholds are limits that every event must keep; 0 = none.
@@ -93,9 +122,9 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 	}
 	m := doc.Root().Map("name", "topology", "engine", "seed", "damping", "speakers", "fib", "events", "thresholds", "expect-violated")
 	sc := &Scenario{Source: data, Name: m.Get("name").Text(strings.TrimSuffix(filepath.Base(file), ".yaml"))}
-	sc.Engine = m.Get("engine").Enum("gobgp", "gobgp")
+	sc.Engine = m.Get("engine").Enum(GoBGP, Engines()...)
 	sc.Seed = uint64(m.Get("seed").Int(1, 1, 1<<62))
-	sc.Topology = readTopology(m.Need("topology"), filepath.Dir(file))
+	sc.Topology = sc.readTopology(m.Need("topology"), filepath.Dir(file))
 	sc.readFIB(m.Get("fib"), m.Get("topology"))
 	t := m.Get("thresholds").Map("nlri", "updates", "radius")
 	sc.Thresholds = Thresholds{
@@ -120,7 +149,7 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 
 // readTopology reads a preset's name, a topology inline, or `{file: PATH}`,
 // relative to the scenario's folder. It gives nil after an error.
-func readTopology(n yamltree.Node, folder string) *topologies.Topology {
+func (sc *Scenario) readTopology(n yamltree.Node, folder string) *topologies.Topology {
 	if n.IsScalar() {
 		t, err := topologies.Preset(n.Text(""))
 		if err != nil {
@@ -133,11 +162,7 @@ func readTopology(n yamltree.Node, folder string) *topologies.Topology {
 		return topologies.ReadNode(n)
 	}
 	file := n.Entries()[0].Node
-	path := file.Text("")
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(folder, path)
-	}
-	data, err := yamltree.ReadFile(path)
+	data, path, err := sc.readBeside(folder, file.Text(""))
 	if err != nil {
 		file.Reject("%v", err)
 		return nil
@@ -223,7 +248,7 @@ func (sc *Scenario) readEvents(list yamltree.Node, folder string) {
 		}
 		e, err := state.ParseEvent(kind.Name, fields)
 		if err == nil {
-			err = readSeries(&e, folder)
+			err = sc.readSeries(&e, folder)
 		}
 		if err == nil {
 			err = paper.Play(e)
@@ -250,18 +275,14 @@ func fieldText(f yamltree.Entry) string {
 
 // readSeries reads the series of an event that has one in a file, relative to
 // the scenario's folder.
-func readSeries(e *state.Event, folder string) error {
+func (sc *Scenario) readSeries(e *state.Event, folder string) error {
 	if e.File == "" || slices.Contains(damping.Recordings(), e.File) {
 		return nil
-	}
-	path := e.File
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(folder, path)
 	}
 	bad := func(err error) error {
 		return &state.FieldError{Kind: e.Kind, Field: "file", Value: e.File, Want: fmt.Sprintf("%v: want a CSV file, or one of %s", err, strings.Join(damping.Recordings(), ", "))}
 	}
-	data, err := yamltree.ReadFile(path)
+	data, _, err := sc.readBeside(folder, e.File)
 	if err != nil {
 		return bad(err)
 	}

@@ -26,19 +26,19 @@ var planShapes = []struct{ name, origin, generate string }{
     bundles: {spine-edge: {members: 32, length: 300m}, edge-bag: {members: 32, length: 2km}, bag-hub: {members: 32, length: 6km}, hub-backbone: {members: 32, length: 500km}}`},
 }
 
-// counts is a check that looks at one prefix: what the wires carried of it in
+// prefixCounts is a check that looks at one prefix: what the wires carried of it in
 // the last window. It has no rule.
-type counts struct {
+type prefixCounts struct {
 	prefix              string
 	withdrawn, replaced int // NLRI
 	rounds              map[int]bool
 	holders             int // devices with a route to it at the baseline
 }
 
-func (c *counts) Name() string           { return "counts" }
-func (c *counts) Outcome() state.Outcome { return state.Outcome{Name: c.Name(), Exercised: 1} }
+func (c *prefixCounts) Name() string           { return "counts" }
+func (c *prefixCounts) Outcome() state.Outcome { return state.Outcome{Name: c.Name(), Exercised: 1} }
 
-func (c *counts) Look(m *state.Moment) {
+func (c *prefixCounts) Look(m *state.Moment) {
 	p := -1
 	for i := range m.Topology.Prefixes {
 		if m.Topology.Prefixes[i].Prefix.String() == c.prefix {
@@ -81,7 +81,7 @@ func planTable(t *testing.T) string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := &counts{prefix: "10.1.0.0/24", rounds: map[int]bool{}}
+			c := &prefixCounts{prefix: "10.1.0.0/24", rounds: map[int]bool{}}
 			res, err := harness.Run(context.Background(), sc, harness.RunOptions{Checks: append(For(sc.Topology, sc.Events), c)})
 			if err != nil {
 				t.Fatal(err)

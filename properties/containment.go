@@ -17,9 +17,16 @@ import (
 // Three kinds of NLRI are outside the limit and counted apart, see Tally. Every
 // other one counts, also one that repeats what the session was told last, and
 // one that changes the AS_PATH alone where the graph's path does not change.
+//
+// Where some device damps its told values of the prefix with a memory, the
+// graph has no opinion of what is told when, and law 2 is the limit: a speaker
+// tells a session at most damping.Law.PerChange NLRI for each prefix that it
+// received and each thing that happened to itself (state.Window.Own), and at most
+// damping.Law.Adverts of the window's time.
 type Containment struct {
 	ledger
-	tally Tally
+	tally    Tally
+	remember []bool // by prefix: some device damps it with a memory; nil = not known yet
 }
 
 // Tally is what the wires carried in all windows so far, in NLRI.
@@ -70,7 +77,7 @@ func (c *Containment) Look(m *state.Moment) {
 	if w.Effect != state.NoEffect {
 		c.found.Exercised++
 	}
-	allowed := allowance(w.Allowed)
+	allowed := c.allowance(m)
 	dumps := dumpRounds(w.Log)
 	log := slices.Clone(w.Log)
 	slices.SortStableFunc(log, func(a, b state.NLRI) int { return compareFlows(flowOf(&a), flowOf(&b)) })
@@ -81,7 +88,7 @@ func (c *Containment) Look(m *state.Moment) {
 			end++
 		}
 		if m.Snapshot.Bundles[f.dir.Bundle].CeasedBy == "" { // a session that import policy ended has no limit of its own
-			c.judge(m, f, log[:end], allowed[f], dumps[f.dir])
+			c.judge(m, f, log[:end], allowed(f), dumps[f.dir])
 		}
 		log = log[end:]
 	}
@@ -103,6 +110,34 @@ func compareFlows(a, b flow) int {
 		return 0
 	}
 	return cmp.Or(cmp.Compare(a.dir.Bundle, b.dir.Bundle), cmp.Compare(from(a), from(b)), cmp.Compare(a.prefix, b.prefix))
+}
+
+// allowance is what every flow may carry in a window.
+func (c *Containment) allowance(m *state.Moment) func(flow) permit {
+	byGraph, dampings := allowance(m.Window.Allowed), m.ToldDampings()
+	if c.remember == nil {
+		c.remember = make([]bool, len(m.Topology.Prefixes))
+		for p := range c.remember {
+			for d := range m.Topology.Devices {
+				c.remember[p] = c.remember[p] || !dampings(d, p).Memoryless
+			}
+		}
+	}
+	received := map[[2]int]int{}
+	for i := range m.Window.Log {
+		n := &m.Window.Log[i]
+		to, _ := peer(m.Network, sender(m.Network, n.Dir), n.Dir.Bundle)
+		received[[2]int{to, int(n.Prefix)}]++
+	}
+	return func(f flow) permit {
+		if !c.remember[f.prefix] {
+			return byGraph[f]
+		}
+		from := sender(m.Network, f.dir)
+		law := dampings(from, int(f.prefix)).Law
+		causes := received[[2]int{from, int(f.prefix)}] + m.Window.Own[from]
+		return permit{told: int(min(float64(law.PerChange*causes), law.Adverts(m.Window.Lasted))), path: causes}
+	}
 }
 
 // permit is what the graph lets a flow carry in a window.

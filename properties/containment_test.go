@@ -4,9 +4,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/harness/state"
 )
 
@@ -155,5 +157,38 @@ func TestEachNLRIBeyondTheLimitIsListedTheIdleOnesFirst(t *testing.T) {
 		if !strings.Contains(o.Violations[i].Text, want) {
 			t.Errorf("violation %d: got %q, want it to hold %q", i, o.Violations[i].Text, want)
 		}
+	}
+}
+
+// TestWhereDampingHasAMemoryASpeakerTellsWhatItLearned checks law 2 as the limit:
+// the bag at the far end of the bundle received nothing of the prefix, so it may
+// tell a flow once, for the bundle.
+func TestWhereDampingHasAMemoryASpeakerTellsWhatItLearned(t *testing.T) {
+	p, m := quarter(t)
+	p.net.Damping = damping.Pipeline{Told: []damping.ToldStage{damping.Pace{Interval: 30 * time.Second}}}
+	m.Window.Own = map[int]int{p.deviceOf(bag): 1, p.deviceOf(farBag): 1}
+	m.Window.Lasted, m.Window.Allowed = 30*time.Second, nil
+	told := p.told(m, p.dir(farBag, "r2-f1-e1"), int32(p.prefixOf("10.1.0.0/24")))
+	again := func(n int) (more []state.NLRI) {
+		for i := range n {
+			more = append(more, told)
+			more[i].Value, more[i].Round = float32(i+1)*1e12, 8+i
+		}
+		return more
+	}
+	for extra := range 4 {
+		c, moment, window := NewContainment(), *m, *m.Window
+		window.Log = append(slices.Clone(window.Log), again(extra)...)
+		moment.Window = &window
+		c.Look(&moment)
+		if got := c.Outcome().Violated; got != extra {
+			t.Errorf("told %d times more than the bundle asks for: got %d violations %v", extra, got, c.Outcome().Violations)
+		}
+	}
+	m.Window.Own = nil
+	c := NewContainment()
+	c.Look(m)
+	if c.Outcome().Violated == 0 {
+		t.Error("what nothing caused: got no violation")
 	}
 }

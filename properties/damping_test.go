@@ -7,9 +7,15 @@ import (
 	"github.com/bagrig/bagrig/harness/state"
 )
 
-// plans are damping plans that the graph can judge, with every stage of bundles
-// and grids that differ by role and class.
+// plans are damping plans with every stage there is, and with grids that differ by
+// role and class.
 var plans = map[string]string{
+	"hysteresis":      "{told: [hysteresis: {error: 10%, margin: 0.5}]}",
+	"pace":            "{told: [quantize, pace: {interval: 5s, jitter: true}]}",
+	"pace over all":   "{bundle: [holddown: {time: 7s}], told: [pace: {interval: 30s}]}",
+	"penalty, lowest": "{told: [penalty: {profile: cisco-default, on-suppress: lowest}]}",
+	"storm guard":     "{told: [quantize, storm-guard: {interval: 5s, high: 30, low: 10, max-pause: 60s}]}",
+	"rfd at the edge": "{preset: bag-default, told-rules: [{role: edge, stages: [quantize, penalty: {profile: rfc7196-aggressive, on-suppress: lowest}]}]}",
 	"carrier delay":   "{preset: bag-default, bundle: [carrier-delay: {down: 50ms, up: 2s, up-max: 8s}, holddown: {time: 10s, max: 60s, forget: 120s}]}",
 	"deadband":        "{preset: bag-default, bundle: [deadband: {skip: 2, every: 4}, holddown]}",
 	"bundles only":    "{bundle: [holddown: {time: 5s}]}",

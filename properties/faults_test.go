@@ -120,7 +120,7 @@ func TestEachFaultIsFoundByItsRuleAlone(t *testing.T) {
 		}, map[string]int{ToldWithinLawName: 1}, "tells a route without a value"},
 		{"a device keeps its route to itself", nil, false, func(p *paper, m *state.Moment) {
 			p.route(m, edge, far).Told = state.Told{}
-		}, map[string]int{ToldWithinLawName: 1}, "tells nothing of its route"},
+		}, map[string]int{LivePathName: 1}, "withheld: the device holds"},
 		{"a device tells a prefix that it has lost", broken{"r1-bag1--r2-bag1": 0}, false, func(p *paper, m *state.Moment) {
 			p.route(m, edge, far).Told = state.Told{Present: true}
 		}, map[string]int{ToldWithinLawName: 1}, "without a route"},
@@ -367,6 +367,7 @@ func TestRulesAreNamedInTheOrderOfTheReport(t *testing.T) {
 	want := []string{
 		"end state equals oracle", "proportion", "no black hole", "no loop",
 		"told within the pipeline's law", "containment", "FIB within limits, peak included", "restore returns to the baseline",
+		"no live path dropped",
 	}
 	var got []string
 	for _, c := range All() {

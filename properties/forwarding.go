@@ -10,7 +10,8 @@ import (
 // by longest match, every device that the export rules let the prefix reach
 // has it, and every branch of the walk through the FIBs ends at a device that
 // originates it, over bundles that are up. A branch that never ends is a loop,
-// and NoLoop's to report.
+// and NoLoop's to report. One that leads over a bundle that has failed unnoticed
+// ends there: no routing can know, and state.Lost has what it costs.
 type NoBlackHole struct{ ledger }
 
 // NewNoBlackHole returns the check. Its worst value is the most places at one
@@ -63,6 +64,7 @@ func (c *NoBlackHole) nextHops(m *state.Moment, d, p int, origin, reach []bool) 
 		switch {
 		case !ok:
 			c.violate(m, at(m.Network, d, p), "hardware sends over %s: it does not end at this device", bundleName(m.Network, w.ID))
+		case m.Snapshot.Bundles[w.ID].Lost == 1:
 		case !carries(m, w.ID):
 			c.violate(m, at(m.Network, d, p), "hardware sends over %s: its session is down", bundleName(m.Network, w.ID))
 		case !origin[to] && !reach[to] && len(m.Snapshot.Devices[to].Routes[p].FIB.Members) == 0:
@@ -72,10 +74,10 @@ func (c *NoBlackHole) nextHops(m *state.Moment, d, p int, origin, reach []bool) 
 }
 
 // carries tells whether traffic may go over a bundle: its session is up, or an
-// end restarts and forwards on meanwhile.
+// end restarts and forwards on meanwhile, and it has not failed unnoticed.
 func carries(m *state.Moment, bundle int32) bool {
 	b, ends := m.Snapshot.Bundles[bundle], m.Index.Ends[bundle]
-	return b.Up || b.Members > 0 && (m.Snapshot.Devices[ends[0]].Restarting || m.Snapshot.Devices[ends[1]].Restarting)
+	return b.Lost < 1 && (b.Up || b.Members > 0 && (m.Snapshot.Devices[ends[0]].Restarting || m.Snapshot.Devices[ends[1]].Restarting))
 }
 
 // origins tells by device whether it originates the prefix.

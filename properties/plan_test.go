@@ -167,7 +167,7 @@ func (m *maker) harm(rng *rand.Rand) state.Event {
 	e := state.Event{Kind: "degrade", Silent: true, Bundle: m.bundle(rng)}
 	full := m.t.Bundles[m.ix.Bundle[e.Bundle]].Members
 	members := []int{full - 1, full * 3 / 4, 1, 1 + rng.Intn(full-1)}[rng.Intn(4)]
-	switch n := rng.Intn(10); {
+	switch n := rng.Intn(11); {
 	case n < 5:
 		e.Members = members
 	case n < 7:
@@ -175,8 +175,11 @@ func (m *maker) harm(rng *rand.Rand) state.Event {
 		e.Count, e.Period = 1+rng.Intn(4), time.Duration(1+rng.Intn(4))*10*time.Second
 	case n < 9:
 		e.Kind = "down"
-	default:
+		e.Detect = []string{"", "", "bfd:150ms", "hold:9s"}[rng.Intn(4)]
+	case n < 10:
 		e.Kind, e.Bundle, e.Device = "down", "", m.device(rng)
+	default:
+		e.Kind, e.Loss = "grey", 0.3
 	}
 	return e
 }

@@ -28,6 +28,7 @@ const (
 	ContainmentName     = "containment"
 	FIBWithinLimitsName = "FIB within limits, peak included"
 	RestoreName         = "restore returns to the baseline"
+	LivePathName        = "no live path dropped"
 )
 
 // All returns a new check for every rule, none of which has seen anything. A
@@ -37,6 +38,7 @@ func All() []state.Check {
 	return []state.Check{
 		NewEndState(), NewProportion(), NewNoBlackHole(), NewNoLoop(),
 		NewToldWithinLaw(), NewContainment(), NewFIBWithinLimits(), NewRestore(),
+		NewLivePath(),
 	}
 }
 

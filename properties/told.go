@@ -2,6 +2,7 @@ package properties
 
 import (
 	"math"
+	"time"
 
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/topologies"
@@ -11,26 +12,59 @@ import (
 // tells of a prefix is within what the damping states of the device's own
 // bottleneck value (damping.Law.Range), and a device without a route tells
 // nothing (law 4).
-type ToldWithinLaw struct{ ledger }
+type ToldWithinLaw struct {
+	ledger
+	past map[[2]int]*past // by device and prefix; only where bad news may be kept back
+}
+
+// past is what the bottleneck value was, for as long as the law looks back.
+type past struct {
+	moments []bottleneckAt // values fall strictly from front to back, like times rise
+}
+
+type bottleneckAt struct {
+	until time.Duration // virtual
+	bits  uint64
+}
+
+// highest notes the present value and gives the highest of the last late.
+func (p *past) highest(now, late time.Duration, bits uint64) uint64 {
+	if n := len(p.moments); n > 0 {
+		p.moments[n-1].until = now
+	}
+	for n := len(p.moments); n > 0 && p.moments[n-1].bits <= bits; n-- {
+		p.moments = p.moments[:n-1]
+	}
+	p.moments = append(p.moments, bottleneckAt{now, bits})
+	for p.moments[0].until < now-late {
+		p.moments = p.moments[1:]
+	}
+	return p.moments[0].bits
+}
 
 // NewToldWithinLaw returns the check. Its worst value is the distance of a told
 // value from its bottleneck value as a percentage of what the law allows to
 // that side.
 func NewToldWithinLaw() *ToldWithinLaw {
-	return &ToldWithinLaw{newLedger(ToldWithinLawName, 100, "% of the margin")}
+	return &ToldWithinLaw{ledger: newLedger(ToldWithinLawName, 100, "% of the margin")}
 }
 
 // Look implements state.Check. It counts as exercised once per told value.
 //
-// The upper bound holds at every moment. The lower one, and that a device with
+// The upper bound holds at every moment, of the highest bottleneck value of the
+// time for which the law lets bad news be kept back. The lower one, and that a device with
 // a route tells it, hold once the input has stopped for the law's time; a
 // pipeline whose told stages have no memory needs none. The pipeline is that of
 // the device and the prefix; what bundle stages do is in the bottleneck value.
 func (c *ToldWithinLaw) Look(m *state.Moment) {
-	damping := m.ToldDampings()
+	dampings := m.ToldDampings()
 	for d := range m.Snapshot.Devices {
 		for p := range m.Snapshot.Devices[d].Routes {
-			r, damped := &m.Snapshot.Devices[d].Routes[p], damping(d, p)
+			r, damped := &m.Snapshot.Devices[d].Routes[p], dampings(d, p)
+			highest := r.Bottleneck
+			if late := damped.Law.Late; late > 0 {
+				highest = c.highest(m, d, p, late)
+			}
 			final := m.Settled || damped.Memoryless
 			switch {
 			case r.Told.Present && !r.Reachable():
@@ -41,9 +75,6 @@ func (c *ToldWithinLaw) Look(m *state.Moment) {
 					c.violate(m, at(m.Network, d, p), "tells %s although it is drained", toldText(m.Network, r.Told))
 				}
 				continue
-			case !r.Told.Present && r.Reachable() && final:
-				c.violate(m, at(m.Network, d, p), "tells nothing of its route")
-				continue
 			case r.Told.Valued && !r.Valued || r.Told.Present && r.Valued && !r.Told.Valued && final:
 				c.violate(m, at(m.Network, d, p), "tells %s: its bottleneck value is %s", toldText(m.Network, r.Told), bottleneckText(m.Network, r))
 				continue
@@ -52,9 +83,24 @@ func (c *ToldWithinLaw) Look(m *state.Moment) {
 			}
 			c.found.Exercised++
 			low, high := damped.Law.Range(r.Bottleneck)
+			if !m.Settled {
+				_, high = damped.Law.Range(highest)
+			}
 			c.value(m, d, p, r, float64(low), float64(high), final)
 		}
 	}
+}
+
+// highest is the highest bottleneck value of the last late.
+func (c *ToldWithinLaw) highest(m *state.Moment, d, p int, late time.Duration) uint64 {
+	at := [2]int{d, p}
+	if c.past == nil {
+		c.past = map[[2]int]*past{}
+	}
+	if c.past[at] == nil {
+		c.past[at] = &past{}
+	}
+	return c.past[at].highest(m.Snapshot.Time, late, m.Snapshot.Devices[d].Routes[p].Bottleneck)
 }
 
 func (c *ToldWithinLaw) value(m *state.Moment, d, p int, r *state.Route, low, high float64, final bool) {

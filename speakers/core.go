@@ -23,8 +23,9 @@ type Core struct {
 	deferTo    time.Duration // until when a restarted core waits before it decides; Never = it does not
 	forwardTo  time.Duration // when a drained device stops forwarding; Never unless it is drained and still forwards
 	sessions   []session
-	parallel   bool // two sessions lead to one neighbour
-	timed      bool // some prefix's damping may set a timer
+	parallel   bool               // two sessions lead to one neighbour
+	timed      bool               // some prefix's damping may set a timer
+	churn      []*damping.Speaker // those that want to know what is received
 	originates bool
 	candidates []candidate // by prefix, then by session
 	prefixes   []prefix
@@ -65,11 +66,22 @@ type prefix struct {
 	local     bool
 	audible   bool          // told is out at some neighbour
 	in, out   damping.Value // the bottleneck value, and what policy made of it
+	way       way           // of the route, told or not
 	hops      []Hop
 	told      Told
 	policy    damping.ToldPolicy
 	stages    *toldStages // what policy is made of
 	next      time.Duration
+}
+
+// way is what a route is told with beside its value.
+type way struct {
+	path               []uint32
+	down, warm, atomic bool
+}
+
+func (w way) equal(v way) bool {
+	return w.down == v.down && w.warm == v.warm && w.atomic == v.atomic && slices.Equal(w.path, v.path)
 }
 
 // New makes a core whose bundles are at full health, whose sessions are down
@@ -133,6 +145,22 @@ type toldStages struct {
 	speaker *damping.Speaker
 }
 
+// hearChurn tells the stages that want it how many prefixes the inputs bring.
+func (c *Core) hearChurn(inputs []Input) {
+	if len(c.churn) == 0 {
+		return
+	}
+	n := 0
+	for i := range inputs {
+		n += count(inputs[i].Kind == Announce || inputs[i].Kind == Withdraw)
+	}
+	for _, s := range c.churn {
+		if n > 0 {
+			s.Received(c.now, n)
+		}
+	}
+}
+
 // newTold makes all prefixes with their damping.
 func (c *Core) newTold(plan damping.Plan) {
 	rules := map[int]*toldStages{}
@@ -145,6 +173,9 @@ func (c *Core) newTold(plan damping.Plan) {
 		if rules[rule] == nil {
 			rules[rule] = &toldStages{pipeline.Told, pipeline.NewSpeaker(c.cfg.Number)}
 			c.timed = c.timed || pipeline.Timed()
+			if s := rules[rule].speaker; s.HearsChurn() {
+				c.churn = append(c.churn, s)
+			}
 		}
 		stages := rules[rule]
 		c.prefixes[i] = prefix{origin: -1, aggregate: -1, policy: stages.speaker.NewTold(uint64(i)), stages: stages, next: Never}
@@ -168,6 +199,7 @@ func (c *Core) Step(now time.Duration, inputs []Input, effects []Effect) ([]Effe
 		}
 	}
 	c.now = now
+	c.hearChurn(inputs)
 	for i := range inputs {
 		c.apply(&inputs[i])
 	}
@@ -406,13 +438,7 @@ func (c *Core) decide(p int32, effects []Effect) []Effect {
 		in = c.value(p, set, best, told)
 	}
 	pre.local = local
-
-	// Every policy is promised that it is stepped only when its input changes
-	// or its timer is due; an attribute may change without either.
-	if in != pre.in || pre.next <= c.now {
-		pre.in = in
-		pre.out, pre.next = pre.policy.Step(c.now, in)
-	}
+	c.damp(pre, in, way{told.Path, told.Down, told.Warm, told.Atomic})
 	if c.drain == topologies.Drained {
 		if c.forwardTo == Never {
 			hops = nil
@@ -430,6 +456,22 @@ func (c *Core) decide(p int32, effects []Effect) []Effect {
 		}
 	}
 	return c.emit(p, hops, told, effects)
+}
+
+// damp steps the prefix's policy, which is promised to be stepped only when its
+// input changes or its timer is due, and tells it of attributes that changed
+// without either.
+func (c *Core) damp(pre *prefix, in damping.Value, now way) {
+	changed := !now.equal(pre.way)
+	pre.way = now
+	if in != pre.in || pre.next <= c.now {
+		pre.in = in
+		pre.out, pre.next = pre.policy.Step(c.now, in)
+		return
+	}
+	if h, ok := pre.policy.(damping.AttributeHearer); ok && changed && in.Reach != damping.Gone {
+		pre.out, pre.next = h.AttributeChange(c.now)
+	}
 }
 
 // emit turns the difference to what was told and programmed into effects. It

@@ -12,7 +12,6 @@ package speakers
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/bagrig/bagrig/damping"
@@ -71,10 +70,38 @@ type Aggregate struct {
 	topologies.Aggregate
 }
 
+// Configs makes the configurations of the devices of one topology.
+type Configs struct {
+	t          *topologies.Topology
+	ix         *topologies.Index
+	classes    []string  // by prefix
+	originated [][]int32 // by device: prefixes, aggregates among them, ascending
+}
+
+// NewConfigs prepares the configurations of all devices. It keeps both.
+func NewConfigs(t *topologies.Topology, ix *topologies.Index) *Configs {
+	c := &Configs{t: t, ix: ix, originated: make([][]int32, len(t.Devices))}
+	for i, p := range t.Prefixes {
+		c.classes = append(c.classes, p.Class)
+		for _, name := range p.Origins {
+			if d, ok := ix.Device[name]; ok {
+				c.originated[d] = append(c.originated[d], int32(i))
+			}
+		}
+	}
+	return c
+}
+
 // ConfigOf gives the configuration of one device of a topology.
 func ConfigOf(t *topologies.Topology, ix *topologies.Index, device int, pipeline damping.Pipeline) Config {
+	return NewConfigs(t, ix).Of(device, pipeline)
+}
+
+// Of gives the configuration of one device.
+func (c *Configs) Of(device int, pipeline damping.Pipeline) Config {
+	t, ix := c.t, c.ix
 	d := t.Devices[device]
-	cfg := Config{ASN: d.ASN, Role: d.Role, Prefixes: len(t.Prefixes), Damping: pipeline, Number: uint64(device)}
+	cfg := Config{ASN: d.ASN, Role: d.Role, Prefixes: len(t.Prefixes), Classes: c.classes, Damping: pipeline, Number: uint64(device)}
 	for _, b := range ix.Of[device] {
 		bundle, ends := t.Bundles[b], ix.Ends[b]
 		neighbor := ends[0]
@@ -84,20 +111,20 @@ func ConfigOf(t *topologies.Topology, ix *topologies.Index, device int, pipeline
 		cfg.Sessions = append(cfg.Sessions, Session{
 			Bundle: int32(b), Neighbor: int32(neighbor), NeighborASN: t.Devices[neighbor].ASN,
 			NeighborRole: t.Devices[neighbor].Role, Capacity: bundle.Capacity(bundle.Members),
-			Info: damping.BundleInfo{Members: bundle.Members, Speed: bundle.Speed, Length: bundle.Length, Class: t.BundleClass(bundle)},
+			Info: damping.BundleInfo{Members: bundle.Members, Speed: bundle.Speed, Length: bundle.Length, Class: t.ClassOf(ends)},
 		})
 	}
-	for i, p := range t.Prefixes {
-		cfg.Classes = append(cfg.Classes, p.Class)
-		if p.Aggregate != nil && slices.Contains(p.Origins, d.Name) {
-			a := Aggregate{Prefix: int32(i), Aggregate: *p.Aggregate}
-			for _, s := range t.Specifics(i) {
-				a.Specifics = append(a.Specifics, int32(s))
-			}
-			cfg.Aggregates = append(cfg.Aggregates, a)
-		} else if slices.Contains(p.Origins, d.Name) {
-			cfg.Origins = append(cfg.Origins, Origin{Prefix: int32(i), Bandwidth: cmp.Or(p.Bandwidth, ix.Full[device])})
+	for _, i := range c.originated[device] {
+		p := t.Prefixes[i]
+		if p.Aggregate == nil {
+			cfg.Origins = append(cfg.Origins, Origin{Prefix: i, Bandwidth: cmp.Or(p.Bandwidth, ix.Full[device])})
+			continue
 		}
+		a := Aggregate{Prefix: i, Aggregate: *p.Aggregate}
+		for _, s := range t.Specifics(int(i)) {
+			a.Specifics = append(a.Specifics, int32(s))
+		}
+		cfg.Aggregates = append(cfg.Aggregates, a)
 	}
 	return cfg
 }

@@ -1,120 +1,92 @@
 package topologies
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestALengthCallsForAnOpticAndADelay(t *testing.T) {
-	for metres, want := range map[int]struct {
-		optic string
-		delay time.Duration
-	}{
-		0: {"fr4-lite", 0}, 500: {"fr4-lite", 2500}, 501: {"lr", 2505}, 10_000: {"lr", 50 * time.Microsecond},
-		10_001: {"zr", 50_005}, 80_000: {"zr", 400 * time.Microsecond}, 100_000: {"zr", 500 * time.Microsecond}, maxLength: {"zr", 25 * time.Millisecond},
-	} {
-		b := Bundle{Length: metres}
-		if got := b.OpticClass(); got != want.optic {
-			t.Errorf("%d m: got optic %q, want %q", metres, got, want.optic)
-		}
-		if got := b.Delay(); got != want.delay {
-			t.Errorf("%d m: got %v one way, want %v", metres, got, want.delay)
-		}
-		b.Optic = "other"
-		if got := b.OpticClass(); got != "other" {
-			t.Errorf("got optic %q, want the stated one", got)
+func TestDelayIsFiveMicrosecondsAKilometre(t *testing.T) {
+	for metres, want := range map[int]time.Duration{0: 0, 1: 5, 300: 1500, 6_000: 30 * time.Microsecond, 80_000: 400 * time.Microsecond, 100_000: 500 * time.Microsecond, maxLength: 25 * time.Millisecond} {
+		if got := (Bundle{Length: metres}).Delay(); got != want {
+			t.Errorf("%d m: got %v, want %v", metres, got, want)
 		}
 	}
 }
 
-func TestOddDistancesAreWarnedOf(t *testing.T) {
-	s := small() // of kind nsf
-	s.SpineEdge.Optic, s.EdgeBag.Length, s.BagBag.Optic = "fr4-lite", 12_000, "lr"
-	s.Fabrics, s.Planes = 1, 1
-	top := generate(t, s)
+func TestALengthCallsForTheClassThatJustReaches(t *testing.T) {
+	for metres, want := range map[int]string{
+		0: OpticFR4Lite, 500: OpticFR4Lite, 501: OpticLR, 3_000: OpticLR, 10_000: OpticLR,
+		10_001: OpticZR, 80_000: OpticZR, 120_000: OpticZR, maxLength: OpticZR,
+	} {
+		if got := OpticFor(metres); got != want {
+			t.Errorf("%d m: got %s, want %s", metres, got, want)
+		}
+	}
+}
+
+func TestAStatedOpticThatTheLengthDoesNotCallForIsWarnedOf(t *testing.T) {
+	top := preset(t, "prometheus-mini")
+	for i := range top.Bundles {
+		top.Bundles[i].Optic = OpticFor(top.Bundles[i].Length)
+	}
+	if got := top.Warnings(); got != nil {
+		t.Errorf("got %v, want no warning of what the lengths call for", got)
+	}
+	x := top.Index()
+	for name, c := range map[string]struct {
+		optic  string
+		metres int
+	}{
+		"r1-f1-s1--r1-f1-e1": {OpticZR, 300},
+		"r1-f1-s1--r1-f1-e2": {"", 300},
+		"r1-f1-e1--r1-bag1":  {OpticFR4Lite, 3_000},
+		"r1-f1-e2--r1-bag2":  {OpticLR, 500},
+		"r1-bag1--r2-bag1":   {OpticLR, 80_000},
+		"r1-bag2--r2-bag2":   {OpticZR, 2_000_000},
+		"r1-bag3--r2-bag3":   {"800G-zr", 80_000},
+	} {
+		b := &top.Bundles[x.Bundle[name]]
+		b.Optic, b.Length = c.optic, c.metres
+	}
 	if err := Validate(top); err != nil {
-		t.Errorf("odd is no error: %v", err)
+		t.Errorf("got %v, want a warning to be no error", err)
+	}
+	var got []string
+	for _, w := range top.Warnings() {
+		got = append(got, w.String())
 	}
 	want := []string{
-		`topology "small": bundle "r1-f1-e1--r1-bag1": length 12km: nsf switches have shallow buffers: want at most 10km to the bags`,
-		`topology "small": bundle "r2-f1-e1--r2-bag1": length 12km: nsf switches have shallow buffers: want at most 10km to the bags`,
-		`topology "small": bundle "r1-bag1--r2-bag1": optic "lr": its length of 50km calls for "zr"`,
+		`bundle "r1-f1-s1--r1-f1-e1": optic "800G-ZR": reaches 120km, the bundle is only 300m long: 2x400G-FR4-LITE would do`,
+		`bundle "r1-f1-e1--r1-bag1": optic "2x400G-FR4-LITE": reaches 500m, the bundle is 3km long: want LR`,
+		`bundle "r1-f1-e2--r1-bag2": optic "LR": reaches 10km, the bundle is only 500m long: 2x400G-FR4-LITE would do`,
+		`bundle "r1-bag1--r2-bag1": optic "LR": reaches 10km, the bundle is 80km long: want 800G-ZR`,
+		`bundle "r1-bag2--r2-bag2": optic "800G-ZR": spans 120km at most, the bundle is 2000km long: it needs amplifiers on the way`,
+		`bundle "r1-bag3--r2-bag3": optic "800G-zr": not a class that is known: want 2x400G-FR4-LITE, LR or 800G-ZR`,
 	}
-	if diff := cmp.Diff(top.Warnings(), want); diff != "" {
+	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("got (-) want (+):\n%s", diff)
 	}
 }
 
-// Every device has a hall and a power domain; no domain holds both sides of
-// what should survive its loss.
-func TestPlacesAreSpread(t *testing.T) {
-	for _, name := range []string{"prometheus", "hub-and-spoke", "mix-mini"} {
-		top := preset(t, name)
-		of := map[string]map[string]bool{} // what is spread, over which domains
-		add := func(thing, domain string) {
-			if domain == "" {
-				t.Errorf("%s: %s: got no domain", name, thing)
-			}
-			if of[thing] == nil {
-				of[thing] = map[string]bool{}
-			}
-			of[thing][domain] = true
-		}
-		x := top.Index()
-		for _, d := range top.Devices {
-			group := d.Region + " " + d.Fabric + " " + d.Role.String()
-			if d.Role != Backbone || name == "hub-and-spoke" { // one backbone device has no other side
-				add("power of "+group, d.Power)
-			}
-			if d.Fabric != "" {
-				if d.Hall != d.Fabric {
-					t.Errorf("%s: device %q: got hall %q, want its building", name, d.Name, d.Hall)
-				}
-			} else if d.Role == Bag || d.Role == Hub {
-				add("hall of "+group, d.Hall)
-			}
-		}
-		for i, b := range top.Bundles {
-			lower, upper := top.Devices[x.Ends[i][0]], top.Devices[x.Ends[i][1]]
-			if lower.Role == Bag {
-				add("route from "+lower.Region+" to "+upper.Role.String()+upper.Region, b.Route)
-			} else if b.Route != "" {
-				t.Errorf("%s: bundle %q: got route %q inside a region", name, b.Name, b.Route)
-			}
-		}
-		for thing, domains := range of {
-			if len(domains) != 2 {
-				t.Errorf("%s: %s: got %d domains, want 2", name, strings.TrimSpace(thing), len(domains))
-			}
-		}
+// The names stand in YAML as they are, and Validate takes them.
+func TestOpticNamesNeedNoQuotes(t *testing.T) {
+	top := preset(t, "prometheus-mini")
+	for i, c := range opticClasses {
+		top.Bundles[i].Optic = c.name
 	}
-}
-
-func TestMorePortsThanTheDevicesHaveAreRefusedWithTheArithmetic(t *testing.T) {
-	s := small()
-	s.BagUnits, s.EdgeBag.Members, s.BagBag = 1, 150, Link{Members: 133, Length: 50_000, Speed: 1600e9}
-	_, err := Generate(s)
-	want := `topology "small": units.bag 1: device "r1-bag1": its bundles take 2 x 150 to edges + 1 x 266 to bags = 566 ports and it has 1 units x 432 = 432: want at least 2 units, or fewer members`
-	if err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
+	data, err := Write(top)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, change := range []func(){func() { s.BagUnits = 2 }, func() { s.BagUnits, s.Ports.Bag = 1, 566 }} {
-		change()
-		if _, err := Generate(s); err != nil {
-			t.Error(err)
+	again, err := Read("x.yaml", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range opticClasses {
+		if got := again.Bundles[i].Optic; got != c.name {
+			t.Errorf("got %q, want %q", got, c.name)
 		}
-	}
-	top := generate(t, s)
-	top.Devices[0].Ports, top.Devices[0].Units = 565, 1
-	want = `topology "small": device "r1-bag1": ports 565: its bundles take 2 x 150 to edges + 1 x 266 to bags = 566 ports and it has 1 units x 565 = 565: want at least 2 units, or fewer members`
-	if err := Validate(top); err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
-	top.Devices[0].Ports = 0 // not known
-	if err := Validate(top); err != nil {
-		t.Error(err)
 	}
 }

@@ -75,6 +75,12 @@ func (t *Topology) BundleClass(b Bundle) string {
 	return min(a, z).String() + "-" + max(a, z).String()
 }
 
+// ClassOf is BundleClass for a bundle with those ends, as Index.Ends has them.
+func (t *Topology) ClassOf(ends [2]int) string {
+	a, z := t.Devices[ends[0]].Role, t.Devices[ends[1]].Role
+	return min(a, z).String() + "-" + max(a, z).String()
+}
+
 // SmallestSpeed is the lowest member speed in bits/s; 0 without bundles.
 func (t *Topology) SmallestSpeed() uint64 {
 	least := uint64(0)

@@ -51,7 +51,7 @@ func TestPresetsAreValidAndExpand(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if list := top.Warnings(); len(list) > 0 {
-			t.Errorf("%s: got warnings %q, want none", name, list)
+			t.Errorf("%s: got warnings %v, want none", name, list)
 		}
 		data, err := Write(top)
 		if err != nil {

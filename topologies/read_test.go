@@ -165,7 +165,7 @@ generate:
   asn: per-plane
   backbone: 2
   joins:
-    - {planar: [r1, r2], members: 7, length: 10km, sessions: 2, speed: 1.6T, optic: lr}
+    - {planar: [r1, r2], members: 7, length: 10km, sessions: 2, speed: 1.6T, optic: LR}
     - {spread: 2, regions: [r2, r3]}
     - {hub: 3, lengths: {r3: 80km}}
   bundles:
@@ -174,7 +174,7 @@ generate:
     edge-bag: {length: 2km}
     spine-bag: {length: 1km}
     bag-bag: {members: 4, length: 20km}
-    bag-hub: {members: 3, length: 6km, optic: lr}
+    bag-hub: {members: 3, length: 6km, optic: LR}
     hub-backbone: {members: 2, length: 500km}
   units: {rack: 2, spine: 3, edge: 4, bag: 5, hub: 6, backbone: 7}
   ports: {rack: 64, spine: 128, edge: 144, bag: 288, hub: 512, backbone: 256}
@@ -193,12 +193,12 @@ generate:
 			{Count: 1, Kind: "nsf", Spines: 4, Racks: 2, Edges: AllSpinePlanes, Speed: 400e9, Oversubscription: 1.5, RackASICs: []string{"c"}},
 		},
 		Joins: []Join{
-			{Mode: Planar, Regions: []int{1, 2}, Link: Link{Members: 7, Length: 10_000, Sessions: 2, Speed: 1600e9, Optic: "lr"}},
+			{Mode: Planar, Regions: []int{1, 2}, Link: Link{Members: 7, Length: 10_000, Sessions: 2, Speed: 1600e9, Optic: OpticLR}},
 			{Mode: SpreadJoin, Width: 2, Regions: []int{2, 3}},
 			{Mode: HubAndSpoke, Width: 3, Lengths: []int{0, 0, 80_000}},
 		},
 		RackSpine: Link{Members: 5, Length: 100}, SpineEdge: Link{Members: 6, Length: 300}, EdgeBag: Link{Length: 2000}, SpineBag: Link{Length: 1000},
-		BagBag: Link{Members: 4, Length: 20_000}, BagHub: Link{Members: 3, Length: 6000, Optic: "lr"}, HubBackbone: Link{Members: 2, Length: 500_000},
+		BagBag: Link{Members: 4, Length: 20_000}, BagHub: Link{Members: 3, Length: 6000, Optic: OpticLR}, HubBackbone: Link{Members: 2, Length: 500_000},
 		RackUnits: 2, SpineUnits: 3, EdgeUnits: 4, BagUnits: 5, HubUnits: 6, BackboneUnits: 7,
 		Ports: PerRole[int]{64, 128, 144, 288, 512, 256}, ASICs: PerRole[[]string]{Spine: []string{"d", "e"}, Hub: []string{"f"}},
 		FabricAggregate: &Aggregate{By: BySupporting, Announce: 2, Withdraw: 1},
@@ -354,7 +354,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{name: w, generate: {regions: 3, planes: 2, fabrics: [{count: 2, kind: dsf, spines: 2, regions: [r1, r3], units: {edge: 2}},
  {kind: nsf, spines: 4, racks: 2, edges: all-spine-planes, speed: 400G, oversubscription: 1.5, asics: {rack: [c, d]}}], speed: 800G, addressing: dual,
  asn: per-plane, backbone: 2, joins: [{planar: [r1, r2], members: 7, length: 10km, sessions: 2}, {spread: 2, regions: [r2, r3]}, {hub: 3, lengths: {r3: 80km}}],
- bundles: {rack-spine: {members: 5, length: 100m}, spine-edge: {members: 6, length: 300m}, edge-bag: {length: 2km}, spine-bag: {length: 1km, optic: lr},
+ bundles: {rack-spine: {members: 5, length: 100m}, spine-edge: {members: 6, length: 300m}, edge-bag: {length: 2km}, spine-bag: {length: 1km, optic: LR},
  bag-bag: {members: 4, length: 20km}, bag-hub: {members: 3, length: 6km}, hub-backbone: {members: 2, length: 500km}}, ports: {bag: 288},
  aggregates: {fabric: {min-supporting: {announce: 2, withdraw: 1}}}}}`))
 	f.Add([]byte(`name: e

@@ -104,12 +104,7 @@ func (r *shapeReader) numbers() {
 	s.Addressing, _ = ParseAddressing(r.get(r.g, "", "addressing").Enum(IPv4.String(), addressings[:]...))
 
 	units := r.perRole(r.g, "", "units", roleFields)
-	one := func(role string) int {
-		if !units[role].Present() {
-			return 1
-		}
-		return whole(units[role])
-	}
+	one := func(role string) int { return int(units[role].Int(1, 1, maxUnits)) }
 	s.RackUnits, s.SpineUnits, s.EdgeUnits = one("rack"), one("spine"), one("edge")
 	s.BagUnits, s.HubUnits, s.BackboneUnits = one("bag"), one("hub"), one("backbone")
 	ports := r.perRole(r.g, "", "ports", roleFields)
@@ -157,6 +152,9 @@ func (r *shapeReader) fabrics() {
 		s.Fabrics = whole(n)
 	}
 	s.Spines, s.Kind, s.Speed = whole(r.shared("spines")), r.shared("kind").Text(""), r.need("speed").Capacity(0)
+	if s.Spines == 0 && len(r.groups) > 0 {
+		r.fields["spines"].Reject("want 1 to %d", maxOwners)
+	}
 	s.Racks = whole(r.get(r.g, "", "racks"))
 	s.Edges, s.Oversubscription = readEdges(r.get(r.g, "", "edges")), readRatio(r.get(r.g, "", "oversubscription"))
 }

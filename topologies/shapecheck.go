@@ -2,6 +2,7 @@ package topologies
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"strings"
 
@@ -84,6 +85,9 @@ func (c *shapeCheck) whole() {
 		}
 		c.link("", class, Link{}, l.or(Link{Speed: c.Speed}))
 	}
+	for class, l := range c.classes() {
+		c.given("bundles."+class+".", l)
+	}
 	for _, a := range [...]struct {
 		field string
 		*Aggregate
@@ -135,11 +139,37 @@ func (c *shapeCheck) link(part, class string, given, l Link) {
 	c.word(l.Optic == "" || safeName(l.Optic, false), at(given.Optic != "", "optic"), fmt.Sprintf("%q", l.Optic), wantName)
 }
 
+// given checks what is said of a class, whether or not the shape has bundles of
+// it.
+func (c *shapeCheck) given(part string, l Link) {
+	if l.Members != 0 {
+		c.num(part+"members", l.Members, 1, maxMembers, "")
+	}
+	c.num(part+"length", l.Length, 0, maxLength, " metres")
+	c.num(part+"sessions", l.Sessions, 0, maxSessions, "")
+	c.word(l.Speed == 0 || knownSpeed(l.Speed), part+"speed", yamltree.FormatCapacity(l.Speed), wantSpeed)
+	c.word(l.Optic == "" || safeName(l.Optic, false), part+"optic", fmt.Sprintf("%q", l.Optic), wantName)
+}
+
+// classes gives what the whole shape says of each class.
+func (s *Shape) classes() iter.Seq2[string, Link] {
+	return func(yield func(string, Link) bool) {
+		_ = yield("spine-edge", s.SpineEdge) && yield("edge-bag", s.EdgeBag) && yield("bag-bag", s.BagBag) && yield("rack-spine", s.RackSpine) &&
+			yield("spine-bag", s.SpineBag) && yield("bag-hub", s.BagHub) && yield("hub-backbone", s.HubBackbone) && yield("bag-backbone", s.BagBackbone)
+	}
+}
+
 func (c *shapeCheck) fabrics() {
 	if len(c.Groups) == 0 {
 		c.sized("fabrics", c.Fabrics, 1, maxFabrics, " (a /16 holds 2^(20-16) = 16 /20s)")
 	}
 	c.sized("fabrics", len(c.Groups), 0, maxGroups, " groups")
+	// What every group says itself is not looked at further on.
+	if c.Spines != 0 {
+		c.num("spines", c.Spines, 1, maxOwners, wantOwners)
+	}
+	c.num("racks", c.Racks, 0, maxOwners, wantOwners)
+	c.word(c.Kind == "" || knownKind(c.Kind), "kind", fmt.Sprintf("%q", c.Kind), wantKind)
 	var of [maxRegions + 1]int
 	for i, k := range c.Shape.groups() {
 		given, part := FabricGroup{}, ""
@@ -147,6 +177,12 @@ func (c *shapeCheck) fabrics() {
 			given, part = c.Groups[i], fmt.Sprintf("fabrics[%d].", i)
 			c.sized(part+"count", k.Count, 1, maxFabrics, " (a /16 holds 2^(20-16) = 16 /20s)")
 			c.regions(part+"regions", k.Regions, 1)
+			for _, l := range [...]groupLink{
+				{class: "rack-spine", given: given.RackSpine}, {class: "spine-edge", given: given.SpineEdge},
+				{class: "edge-bag", given: given.EdgeBag}, {class: "spine-bag", given: given.SpineBag},
+			} {
+				c.given(part+"bundles."+l.class+".", l.given)
+			}
 		}
 		c.group(part, &given, &k)
 		for r := range of {
@@ -168,8 +204,8 @@ func (c *shapeCheck) group(part string, given, k *FabricGroup) {
 		}
 		return field
 	}
-	c.sized(at(given.Spines != 0, "spines"), k.Spines, 1, maxOwners, " (a /20 holds 2^(28-20) = 256 /28s)")
-	c.sized(at(given.Racks != 0, "racks"), k.Racks, 0, maxOwners, " (a /20 holds 2^(28-20) = 256 /28s)")
+	c.sized(at(given.Spines != 0, "spines"), k.Spines, 1, maxOwners, wantOwners)
+	c.sized(at(given.Racks != 0, "racks"), k.Racks, 0, maxOwners, wantOwners)
 	c.word(knownKind(k.Kind), at(given.Kind != "", "kind"), fmt.Sprintf("%q", k.Kind), wantKind)
 	c.num(at(given.RackUnits != 0, "units.rack"), k.RackUnits, 0, maxUnits, "")
 	c.num(at(given.SpineUnits != 0, "units.spine"), k.SpineUnits, 1, maxUnits, "")
@@ -217,6 +253,8 @@ func (k *FabricGroup) links(given *FabricGroup) (list []groupLink) {
 	}
 	return append(list, groupLink{"spine-edge", given.SpineEdge, k.SpineEdge, false}, groupLink{"edge-bag", given.EdgeBag, k.EdgeBag, true})
 }
+
+const wantOwners = " (a /20 holds 2^(28-20) = 256 /28s)"
 
 const wantEdges = `want one of "matching-plane", "all-spine-planes", "all-planes"`
 

@@ -14,6 +14,7 @@ import (
 	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/live"
 	"github.com/bagrig/bagrig/harness/report"
+	"github.com/bagrig/bagrig/harness/state"
 )
 
 // replayHelp is what explain and show say of RUN.
@@ -126,7 +127,7 @@ func replayed(ctx context.Context, err error, stderr io.Writer) error {
 	case ctx.Err() != nil:
 		fmt.Fprintln(stderr, "bagrig: interrupted:", err)
 		return ended(exitInterrupted)
-	case errors.Is(err, live.ErrNoConvergence):
+	case errors.Is(err, state.ErrNoConvergence):
 		fmt.Fprintln(stderr, "bagrig:", err)
 		return ended(exitViolated)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,6 +47,30 @@ func TestARunFolderIsExplained(t *testing.T) {
 	if got := shownTable(t, "sessions", folder).Sessions; len(got) != 1 || got[0].Members != 2 || got[0].FullMembers != 4 {
 		t.Errorf("sessions of the folder: got %+v, want one with 2 of 4 members", got)
 	}
+}
+
+func TestARunFolderIsExplainedWhereverItIsMoved(t *testing.T) {
+	base := t.TempDir()
+	work, out, moved := filepath.Join(base, "work"), filepath.Join(base, "runs"), filepath.Join(base, "moved")
+	for name, text := range map[string]string{
+		"work/x.yaml": "topology: {file: ../two.yaml}\nevents:\n  - replay: {bundle: s1--e1, file: s.csv}\n",
+		"work/s.csv":  "time,members\n0,4\n60,1\n",
+		"two.yaml":    "name: two\ndevices:\n  - {name: s1, role: spine, asn: 1, asic: jericho3}\n  - {name: e1, role: edge, asn: 2, asic: jericho3}\nbundles:\n  - {a: s1, b: e1, members: 4, speed: 800G, length: 1m}\nprefixes:\n  - {prefix: 10.1.0.0/24, origins: [s1]}\n",
+	} {
+		file := filepath.Join(base, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := bagrig(t, "run", filepath.Join(work, "x.yaml"), "--out", out); got.code == exitBad {
+		t.Fatalf("run: got exit status %d and %q", got.code, got.stderr)
+	}
+	folder, err := filepath.EvalSymlinks(filepath.Join(out, report.LatestLink))
+	if err = errors.Join(err, os.Rename(folder, moved), os.RemoveAll(work), os.Remove(filepath.Join(base, "two.yaml"))); err != nil {
+		t.Fatal(err)
+	}
+	got := bagrig(t, "explain", moved, "e1", "10.1.0.0/24")
+	wantAll(t, "explain", got.stdout, "e1 (edge", "1/4")
 }
 
 func TestExplainInJSONIsOneObject(t *testing.T) {

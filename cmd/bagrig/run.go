@@ -34,6 +34,7 @@ type runFlags struct {
 	out  string
 	seed uint64
 	port uint16
+	dry  bool
 }
 
 // scenarioOf is the scenario's name or file that a command was given, or the
@@ -58,6 +59,7 @@ func runCommand() *cobra.Command {
 	cmd.Flags().StringVar(&flags.out, "out", defaultOut, "parent of the run folders")
 	cmd.Flags().Uint64Var(&flags.seed, "seed", 0, "use this seed, not the scenario's; it is printed and kept for suites: a run on the\ngobgp engine makes no random choice, so it repeats with any seed")
 	cmd.Flags().Uint16Var(&flags.port, "port", live.DefaultPort, "TCP port that the speakers listen on in 127.0.0.0/8")
+	cmd.Flags().BoolVar(&flags.dry, "dry-run", false, "start nothing: print what the scenario is and what a run of it takes")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		name := scenarioOf(args)
 		sc, err := harness.Load(name)
@@ -72,6 +74,9 @@ func runCommand() *cobra.Command {
 		}
 		if flags.port == 0 {
 			return errors.New("--port 0: want 1 to 65535")
+		}
+		if flags.dry {
+			return dryRun(sc, cmd.OutOrStdout())
 		}
 		return run(cmd.Context(), sc, flags, repeat(os.Args[0], name, sc.Seed, flags), cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}

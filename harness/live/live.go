@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/harness/hardware"
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/harness/wire"
 	"github.com/bagrig/bagrig/speakers"
@@ -56,8 +57,8 @@ const (
 const DefaultBudget = 60 * time.Second
 
 // ErrNoConvergence means that nothing was counted for the whole budget while
-// something was still owed.
-var ErrNoConvergence = errors.New("no-convergence")
+// something was still owed, or that the speakers do not stop talking.
+var ErrNoConvergence = state.ErrNoConvergence
 
 // ErrSessionDied means that a session fell that nobody had cut.
 var ErrSessionDied = errors.New("session died")
@@ -78,13 +79,15 @@ type Engine struct {
 	prefixes *gobgp.Prefixes
 	cores    []*speakers.Core
 	speakers []*gobgp.Speaker
-	tables   []hardware
+	tables   []hardware.Table
 	wires    []*wire.Wire // by bundle; nil while down
 	members  []int        // by bundle
 	settings []topologies.Settings
 	drains   []topologies.DrainState
 	holds    map[holding]bool
-	away     map[int32]bool // devices whose speaker has stopped and not started again
+	unseen   map[int32]bool    // bundles that have failed and whose ends have not noticed
+	lost     map[int32]float64 // part of the traffic that bundles lose unseen
+	away     map[int32]bool    // devices whose speaker has stopped and not started again
 	ends     []endOfRIB
 	onRound  func()
 	closed   map[int32]string // sessions that a speaker ended, by bundle: its name
@@ -147,11 +150,12 @@ func New(opts Options) (_ *Engine, err error) {
 		e.members = append(e.members, b.Members)
 	}
 	e.holds, e.closed, e.away = map[holding]bool{}, map[int32]string{}, map[int32]bool{}
+	e.unseen, e.lost = map[int32]bool{}, map[int32]float64{}
 	e.drains = make([]topologies.DrainState, len(t.Devices))
 	if e.settings = slices.Clone(opts.Settings); e.settings == nil {
 		e.settings = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(t.Devices))
 	}
-	if err := e.makeTables(); err != nil {
+	if e.tables, err = hardware.New(t, opts.Hardware, opts.Compare); err != nil {
 		return nil, err
 	}
 	return e, nil

@@ -301,7 +301,7 @@ func TestAPanicInOurGoroutineIsAnError(t *testing.T) {
 }
 
 func TestTooFewDescriptorsAreRefusedWithBothNumbers(t *testing.T) {
-	err := fitFiles(5793, 1024, 416, 1328)
+	err := FitDescriptors(5793, 1024, 416, 1328)
 	for _, want := range []string{"5793", "1024", "416 speakers", "1328 sessions"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q in it", err, want)
@@ -311,7 +311,7 @@ func TestTooFewDescriptorsAreRefusedWithBothNumbers(t *testing.T) {
 		need, have uint64
 		fits       bool
 	}{{1024, 1024, true}, {1025, 1024, false}, {0, 0, true}} {
-		if err := fitFiles(c.need, c.have, 1, 1); (err == nil) != c.fits {
+		if err := FitDescriptors(c.need, c.have, 1, 1); (err == nil) != c.fits {
 			t.Errorf("need %d, have %d: got %v, want it to fit: %v", c.need, c.have, err, c.fits)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bagrig/bagrig/fib"
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/speakers"
 	"github.com/bagrig/bagrig/speakers/gobgp"
@@ -139,11 +138,7 @@ func (e *Engine) step(ctx context.Context, d int, in gobgp.Frozen) (told bool, e
 }
 
 func (e *Engine) program(device int, prefix int32, hops []speakers.Hop) error {
-	list := make([]fib.Hop, len(hops))
-	for i, h := range hops {
-		list[i] = fib.Hop{ID: h.Bundle, Share: h.Share}
-	}
-	return e.tables[device].program(e.topology.Prefixes[prefix].Prefix, list)
+	return e.tables[device].Carry(e.topology.Prefixes[prefix].Prefix, hops)
 }
 
 // Snapshot implements state.Engine.
@@ -158,6 +153,10 @@ func (e *Engine) Snapshot() *state.Snapshot {
 		z, _ := e.cores[ends[1]].Bundle(int32(b))
 		s.Bundles[b] = state.Bundle{
 			Members: e.members[b], Capacity: a.Passed.Capacity, Trial: a.Passed.Trial, Up: a.Up && z.Up, CeasedBy: e.closed[int32(b)],
+			Lost: e.lost[int32(b)],
+		}
+		if e.unseen[int32(b)] {
+			s.Bundles[b].Lost = 1
 		}
 	}
 	for h := range e.holds {
@@ -172,7 +171,7 @@ func (e *Engine) Snapshot() *state.Snapshot {
 }
 
 func (e *Engine) device(d int) state.Device {
-	dev := state.Device{Drain: e.drains[d], Restarting: e.away[int32(d)] || e.cores[d].Restarting(), Routes: make([]state.Route, len(e.topology.Prefixes)), FIB: e.tables[d].Audit(), Compared: e.tables[d].audits()}
+	dev := state.Device{Drain: e.drains[d], Restarting: e.away[int32(d)] || e.cores[d].Restarting(), Routes: make([]state.Route, len(e.topology.Prefixes)), FIB: e.tables[d].Audit(), Compared: e.tables[d].Audits()}
 	var found []speakers.Candidate
 	for p := range dev.Routes {
 		decision := e.cores[d].Decision(int32(p))

@@ -23,6 +23,12 @@ func (e *Engine) Apply(ctx context.Context, changes []state.Change) error {
 		switch c.Kind {
 		case state.SetMembers:
 			err = e.setMembers(c, &up, &down)
+		case state.Fail:
+			e.failUnseen(c)
+		case state.Notice:
+			e.notice(c.Bundle, &down)
+		case state.SetLoss:
+			e.lost[c.Bundle] = c.Loss
 		case state.SetKnob:
 			err = e.setKnob(c)
 		case state.SetDrain:
@@ -58,7 +64,18 @@ func (e *Engine) setMembers(c state.Change, up, down *[]int32) error {
 		return fmt.Errorf("bundle %q: members %d: want 0 to %d", b.Name, c.Members, b.Members)
 	}
 	was := e.members[c.Bundle]
-	if was == c.Members {
+	if e.unseen[c.Bundle] {
+		if c.Members == 0 {
+			e.notice(c.Bundle, down)
+			return nil
+		}
+		if err := e.letPass(c.Bundle); err != nil {
+			return err
+		}
+		if e.wires[c.Bundle] != nil {
+			was = c.Members // its session has not fallen
+		}
+	} else if was == c.Members {
 		return nil
 	}
 	e.members[c.Bundle] = c.Members
@@ -69,8 +86,54 @@ func (e *Engine) setMembers(c state.Change, up, down *[]int32) error {
 	case c.Members == 0 && e.wires[c.Bundle] != nil: // nil: its session has ended before
 		*down = append(*down, c.Bundle)
 	}
-	for _, d := range e.index.Ends[c.Bundle] {
-		e.speakers[d].Input(speakers.Input{Kind: speakers.Capacity, Bundle: c.Bundle, Capacity: b.Capacity(c.Members)})
+	e.hear(c.Bundle)
+	return nil
+}
+
+// hear tells both ends of a bundle what its members come to.
+func (e *Engine) hear(bundle int32) {
+	capacity := e.topology.Bundles[bundle].Capacity(e.members[bundle])
+	for _, d := range e.index.Ends[bundle] {
+		e.speakers[d].Input(speakers.Input{Kind: speakers.Capacity, Bundle: bundle, Capacity: capacity})
+	}
+}
+
+// failUnseen takes a bundle away while its ends keep its session: what they send waits.
+func (e *Engine) failUnseen(c state.Change) {
+	e.members[c.Bundle], e.unseen[c.Bundle] = 0, true
+	if w := e.wires[c.Bundle]; w != nil {
+		w.Hold(false)
+		w.Hold(true)
+	}
+	if c.Heard {
+		e.hear(c.Bundle)
+	}
+}
+
+// notice lets the session of a bundle that has failed fall, and what waits on it.
+func (e *Engine) notice(bundle int32, down *[]int32) {
+	if !e.unseen[bundle] {
+		return
+	}
+	delete(e.unseen, bundle)
+	e.linkDown(bundle, true)
+	if e.wires[bundle] != nil {
+		*down = append(*down, bundle)
+	}
+	e.hear(bundle)
+}
+
+// letPass ends a failure that nobody noticed. What an event holds goes on waiting.
+func (e *Engine) letPass(bundle int32) error {
+	delete(e.unseen, bundle)
+	w := e.wires[bundle]
+	for _, fromB := range []bool{false, true} {
+		if w == nil || e.holds[holding{bundle, fromB}] {
+			continue
+		}
+		if err := w.Release(fromB); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func sameSet(a, b *State, device, prefix int) bool {
 // The form of a value that comes or goes comes and goes with it.
 func sameAttributes(a *State, x *entry, b *State, y *entry, device int) bool {
 	return x.down == y.down && x.warm == y.warm && samePath(&a.paths, x.told, &b.paths, y.told) &&
-		(x.valued != y.valued || a.form(device, x) == b.form(device, y))
+		(x.tells != y.tells || a.form(device, x) == b.form(device, y))
 }
 
 func compareBool(x, y bool) int {

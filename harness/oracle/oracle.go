@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/topologies"
 )
@@ -69,14 +70,20 @@ type end struct {
 // A topology that is not valid gives states with an error, see State.Err.
 func New(t *topologies.Topology, level func(uint64) uint64) *Oracle {
 	if level == nil {
-		return NewPlaced(t, func(_, _ int, bits uint64) uint64 { return bits })
+		return NewPlaced(t, func(_, _ int, in damping.Value) damping.Value { return in })
 	}
-	return NewPlaced(t, func(_, _ int, bits uint64) uint64 { return level(bits) })
+	return NewPlaced(t, func(_, _ int, in damping.Value) damping.Value {
+		if in.Reach == damping.Valued {
+			in.Bits = level(in.Bits)
+		}
+		return in
+	})
 }
 
-// Level is the value that a device tells of a prefix, both by their index in the
-// topology, where its bottleneck value is the given one; in bits/s.
-type Level func(device, prefix int, bits uint64) uint64
+// Level is what a device tells of a prefix, both by their index in the topology,
+// where its bottleneck value is the given one: a value, a route without one, or
+// no route. It is asked only where there is a route.
+type Level func(device, prefix int, in damping.Value) damping.Value
 
 // NewPlaced is New where what is told differs by device and prefix.
 func NewPlaced(t *topologies.Topology, level Level) *Oracle {
@@ -179,7 +186,8 @@ type entry struct {
 	atomic     bool    // an aggregate of the device's own
 	down       bool    // told only to lower tiers
 	warm       bool    // told with the graceful-shutdown community
-	valued     bool    // there is a bottleneck value, and where present it is told
+	valued     bool    // there is a bottleneck value
+	tells      bool    // a value is told
 	value      float32 // told, bytes/s
 	told       pathID  // as received
 	sent       pathID  // told, with the device's own ASN before it
@@ -195,7 +203,7 @@ func (e *entry) sameTold(f *entry) bool {
 
 // sameValue tells whether both tell the same value, or none, or no route.
 func (e *entry) sameValue(f *entry) bool {
-	return e.present == f.present && (!e.present || e.valued == f.valued && e.value == f.value)
+	return e.present == f.present && (!e.present || e.tells == f.tells && e.value == f.value)
 }
 
 // Err tells why the state cannot be relied on, or nil: the topology is not
@@ -218,7 +226,7 @@ func (s *State) Route(device, prefix int) *state.Route {
 	r := &state.Route{Local: e.local, Set: s.set(device, prefix), Valued: e.valued, Bottleneck: e.bottleneck}
 	if e.present {
 		r.Told = state.Told{
-			Present: true, Valued: e.valued, Value: e.value, Form: s.form(device, e),
+			Present: true, Valued: e.tells, Value: e.value, Form: s.form(device, e),
 			Path: s.paths.list(e.told), Down: e.down, Warm: e.warm, Atomic: e.atomic,
 		}
 	}
@@ -227,7 +235,7 @@ func (s *State) Route(device, prefix int) *state.Route {
 
 // form says which communities carry the value that the device tells.
 func (s *State) form(device int, e *entry) string {
-	if !e.present || !e.valued {
+	if !e.present || !e.tells {
 		return ""
 	}
 	return s.rules[device].form
@@ -267,7 +275,7 @@ func (s *State) Receives(device, prefix int) []state.Candidate {
 		if s.cap[i] == 0 || !s.exports(peer, device, e) {
 			continue
 		}
-		got = append(got, state.Candidate{Bundle: s.o.ends[i].bundle, Path: s.paths.list(e.sent), Valued: e.valued, Value: e.value})
+		got = append(got, state.Candidate{Bundle: s.o.ends[i].bundle, Path: s.paths.list(e.sent), Valued: e.tells, Value: e.value})
 	}
 	return got
 }

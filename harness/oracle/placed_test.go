@@ -3,6 +3,7 @@ package oracle_test
 import (
 	"testing"
 
+	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/harness/oracle"
 	"github.com/bagrig/bagrig/topologies"
 )
@@ -13,11 +14,11 @@ func TestALevelMayDifferByDeviceAndPrefix(t *testing.T) {
 		prefix(800, "s").prefix(800, "s").
 		bundle("s", "e", 800).bundle("e", "b", 800)
 	const e, b = 1, 2
-	o := oracle.NewPlaced(&n.Topology, func(device, prefix int, bits uint64) uint64 {
+	o := oracle.NewPlaced(&n.Topology, func(device, prefix int, in damping.Value) damping.Value {
 		if device == e && prefix == 1 {
-			return 2 * bits
+			in.Bits *= 2
 		}
-		return bits
+		return in
 	})
 	s := settled(t, o, n.bundles)
 	for _, c := range []struct {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/bagrig/bagrig/damping"
 )
 
 // State is StateOf with all devices in service and their knobs at the defaults.
@@ -151,15 +153,21 @@ func (w *work) origin(d int32, constant uint64) entry {
 // offer gives the entry, complete but for it, its bottleneck value in bits/s
 // and what follows from it.
 func (w *work) offer(d int32, e *entry, bottleneck uint64, valued bool) {
-	if !valued {
-		return
+	in := damping.Value{Reach: damping.Unvalued}
+	if valued {
+		if w.rules[d].divide {
+			bottleneck /= max(1, w.hearers(d, e))
+		}
+		e.valued, e.bottleneck = true, bottleneck
+		in = damping.Value{Reach: damping.Valued, Bits: bottleneck}
 	}
-	if w.rules[d].divide {
-		bottleneck /= max(1, w.hearers(d, e))
+	switch told := w.o.level(int(d), w.prefix, in); told.Reach {
+	case damping.Gone:
+		*e = entry{local: e.local, below: e.below, reached: true, valued: e.valued, bottleneck: e.bottleneck}
+	case damping.Valued:
+		e.tells, e.value = true, toWire(told.Bits)
+		e.heard = fromWire(e.value)
 	}
-	e.valued, e.bottleneck = true, bottleneck
-	e.value = toWire(w.o.level(int(d), w.prefix, bottleneck))
-	e.heard = fromWire(e.value)
 }
 
 // drain leaves a drained device nothing of an entry but the bottleneck value

@@ -5,7 +5,7 @@ package oracle
 // device tells no route, or one without a value.
 func (s *State) ToldBits(device, prefix int) float64 {
 	e := s.entry(device, prefix)
-	if !e.present || !e.valued {
+	if !e.present || !e.tells {
 		return 0
 	}
 	return float64(e.value) * 8

@@ -23,9 +23,9 @@ func (w *work) weigh(d int32) tally {
 		e := &w.entries[w.o.ends[i].peer]
 		t.capacity = addSaturating(t.capacity, w.cap[i])
 		t.received = addSaturating(t.received, e.heard)
-		t.valued = t.valued || e.valued
-		t.missing = t.missing || !e.valued
-		t.zero = t.zero || e.valued && e.heard == 0
+		t.valued = t.valued || e.tells
+		t.missing = t.missing || !e.tells
+		t.zero = t.zero || e.tells && e.heard == 0
 		if !w.o.parallel[d] {
 			var value uint64
 			value, w.share[i] = r.pair(e, w.cap[i])
@@ -50,7 +50,7 @@ func (w *work) weigh(d int32) tally {
 // are told one value, so the lowest is that of any.
 func (r *rules) pair(e *entry, capacity uint64) (value, share uint64) {
 	switch {
-	case e.valued:
+	case e.tells:
 		value, share = min(capacity, e.heard), e.heard
 		if !r.sourceReceived {
 			share = value
@@ -77,7 +77,7 @@ func (r *rules) bottleneck(t *tally, best *entry) (value uint64, valued bool) {
 	case advertiseAggregateLocal:
 		return t.capacity, true
 	case advertiseBestPath:
-		return best.heard, best.valued
+		return best.heard, best.tells
 	case advertiseSet:
 		return r.advertised, true
 	case advertiseDisable:

@@ -45,6 +45,40 @@ type Document struct {
 	Properties    []Property    `json:"properties"`
 	FIB           *FIB          `json:"fib,omitempty"`
 	MisTold       *MisTold      `json:"mis_told,omitempty"`
+	Windows       []Window      `json:"windows"`
+	Lost          *Lost         `json:"lost_unseen,omitempty"`
+}
+
+// Window is what one window did: one event, or several that overlap.
+type Window struct {
+	First    int      `json:"first_event"` // from 1
+	Last     int      `json:"last_event"`
+	StartS   float64  `json:"start_s"`
+	SettledS float64  `json:"settled_after_s"`
+	Counters Counters `json:"counters"`
+	Touched  int      `json:"touched"`
+	PerHop   []int    `json:"touched_per_hop"`
+	Lost     *Lost    `json:"lost_unseen,omitempty"`
+}
+
+// Lost is the traffic that was lost and no routing saw; see state.Lost. Parts
+// are of 1.
+type Lost struct {
+	Seconds   float64      `json:"seconds_of_all_traffic"`
+	Pairs     int          `json:"pairs"`
+	Of        int          `json:"pairs_forwarding"`
+	Worst     float64      `json:"worst_part"`
+	WorstPair string       `json:"worst_pair"`
+	Bundles   []LostBundle `json:"bundles,omitempty"`
+}
+
+// LostBundle is a time in which a bundle lost traffic unseen.
+type LostBundle struct {
+	Bundle string  `json:"bundle"`
+	Part   float64 `json:"part"`
+	FromS  float64 `json:"from_s"`
+	UntilS float64 `json:"until_s"`
+	Lasts  bool    `json:"lasts"`
 }
 
 // MisTold is how much capacity the run told wrong: areas in bits, which are
@@ -159,7 +193,7 @@ func newDocument(about About, dir string, res *state.Result) *Document {
 		Schema: Schema, Version: about.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		CPUs: runtime.GOMAXPROCS(0), Started: about.Started.Format(time.RFC3339), Scenario: sc.Name, Engine: sc.Engine,
 		Damping: sc.Damping.Name, FIBAlgorithm: algorithms(sc), Seed: sc.Seed, Folder: dir, Command: about.Command,
-		EventsPlanned: len(sc.Events), Verdict: Running, Events: []Event{}, Properties: []Property{},
+		EventsPlanned: len(sc.Events), Verdict: Running, Events: []Event{}, Properties: []Property{}, Windows: []Window{},
 	}
 	if res == nil {
 		d.Topology = sc.Topology.Summary()
@@ -175,6 +209,10 @@ func newDocument(about About, dir string, res *state.Result) *Document {
 		d.BringUp.AnnouncedPerEntry = float64(res.BringUp.Announced) / float64(res.Entries)
 	}
 	d.FIB, d.MisTold = newFIB(res), newMisTold(res.MisTold)
+	d.Lost = newLost(res.Lost)
+	for _, w := range res.Windows {
+		d.Windows = append(d.Windows, newWindow(w))
+	}
 	for _, row := range res.Rows {
 		d.Events = append(d.Events, newEvent(row))
 	}
@@ -189,6 +227,31 @@ func newMisTold(m *state.MisTold) *MisTold {
 		return nil
 	}
 	return &MisTold{m.Over, m.Under, m.Told, m.Now.Over, m.Now.Under, m.Now.Told}
+}
+
+func newWindow(r state.WindowRow) Window {
+	w := Window{
+		First: r.First + 1, Last: r.Last + 1, StartS: r.Start.Seconds(), SettledS: r.Settled.Seconds(),
+		Counters: newCounters(r.Counters), Touched: state.Row{Blast: r.Blast}.Touched(), PerHop: r.Blast,
+	}
+	if w.PerHop == nil {
+		w.PerHop = []int{}
+	}
+	if r.Lost.Pairs > 0 {
+		w.Lost = newLost(&r.Lost)
+	}
+	return w
+}
+
+func newLost(l *state.Lost) *Lost {
+	if l == nil {
+		return nil
+	}
+	lost := &Lost{Seconds: l.Seconds, Pairs: l.Pairs, Of: l.Of, Worst: l.Worst, WorstPair: l.Where}
+	for _, b := range l.Bundles {
+		lost.Bundles = append(lost.Bundles, LostBundle{b.Bundle, b.Part, b.From.Seconds(), b.Until.Seconds(), b.Lasts})
+	}
+	return lost
 }
 
 func newEvent(r state.Row) Event {

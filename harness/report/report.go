@@ -12,8 +12,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/bagrig/bagrig/harness"
@@ -68,7 +70,7 @@ func Create(dir string, about About) (_ *Folder, err error) {
 			err = errors.Join(fmt.Errorf("run folder: %w", err), os.RemoveAll(dir))
 		}
 	}()
-	if err := writeFile(f.path(ScenarioFile), about.Scenario.Source); err != nil {
+	if err := WriteScenario(dir, about.Scenario); err != nil {
 		return nil, err
 	}
 	if err := f.writeRun(f.Document(nil)); err != nil {
@@ -78,6 +80,24 @@ func Create(dir string, about About) (_ *Folder, err error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// WriteScenario writes a scenario, and the files that it names, so that
+// harness.Load reads it from the folder wherever that is moved to.
+func WriteScenario(dir string, sc *harness.Scenario) error {
+	if err := writeFile(filepath.Join(dir, ScenarioFile), sc.Source); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(sc.Files)) {
+		files := filepath.Join(dir, harness.FilesFolder)
+		if err := os.MkdirAll(files, 0o777); err != nil {
+			return err
+		}
+		if err := writeFile(filepath.Join(files, harness.CopyName(name)), sc.Files[name]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Dir is the folder's path.

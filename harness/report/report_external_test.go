@@ -70,7 +70,19 @@ func violatedRun(t *testing.T) *state.Result {
 		},
 		Verdict: state.Violated, Elapsed: 2 * time.Second, Virtual: 285 * time.Second,
 		MisTold: &state.MisTold{Over: 5e14, Under: 25e13, Told: 1e16, Now: state.MisRate{Over: 1e12, Told: 3e13}},
-		FIB:     hardwareUse(), Policies: []state.PolicyUse{
+		Windows: []state.WindowRow{
+			{First: 0, Last: 1, Settled: 255 * time.Second, Counters: state.Counters{Updates: 11624, Announced: 11600, Withdrawn: 24}, Blast: []int{0, 8, 16},
+				Lost: state.Lost{Pairs: 3, Of: 1408, Worst: 0.25, Where: "s1 to 10.2.0.0/24", Seconds: 0.5}},
+			{First: 2, Last: 2, Start: 255 * time.Second},
+		},
+		Lost: &state.Lost{
+			Pairs: 3, Of: 1408, Worst: 0.25, Where: "s1 to 10.2.0.0/24", Seconds: 0.5,
+			Bundles: []state.LostBundle{
+				{Bundle: "r1-bag2--r2-bag2", Part: 1, From: 30 * time.Second, Until: 30150 * time.Millisecond},
+				{Bundle: "r1-bag1--r2-bag1", Part: 0.3, From: 60 * time.Second, Until: 285 * time.Second, Lasts: true},
+			},
+		},
+		FIB: hardwareUse(), Policies: []state.PolicyUse{
 			{Overflow: fib.OverflowExceed, Exceeded: 1, Use: 1.125, Device: "r1-bag1", Groups: 72, GroupsOf: 64, Moves: 90},
 			{Overflow: fib.OverflowMerge, Use: 1, Device: "r1-bag1", Groups: 49, GroupsOf: 64, Overload: 0.5, Underuse: math.Inf(1), Dropped: 7, Given: 12, Moves: 2100},
 			{Overflow: fib.OverflowSpill, Use: 1, Device: "r1-bag1", Groups: 49, GroupsOf: fib.NoLimit, Refusals: 1, Gaps: 2, Spilled: 24},

@@ -25,6 +25,9 @@ func (d *Document) SummaryIn(width int) string {
 	if len(d.Events) > 0 {
 		parts = append(parts, d.eventTable(width))
 	}
+	if d.Lost != nil {
+		parts = append(parts, d.Lost.summary(width))
+	}
 	if d.FIB != nil {
 		parts = append(parts, d.FIB.summary(width))
 	}
@@ -76,11 +79,27 @@ func (d *Document) eventTable(width int) string {
 	return narrowTable(columns, rows, width)
 }
 
+// summary lists when bundles lost traffic that no routing missed.
+func (l *Lost) summary(width int) string {
+	columns := []column{{head: "lost unseen", limit: 48}, {head: "of its traffic", right: true}, {head: "from", right: true}, {head: "until", right: true}}
+	var rows [][]string
+	for _, b := range l.Bundles {
+		until := virtualTime(b.UntilS)
+		if b.Lasts {
+			until = "still"
+		}
+		rows = append(rows, []string{b.Bundle, decimals(100*b.Part, 1) + " %", virtualTime(b.FromS), until})
+	}
+	return narrowTable(columns, rows, width) + fmt.Sprintf("at worst %s of %s (device, prefix) lost traffic, %s %% of %s; in all %s s of all traffic\n",
+		whole(l.Pairs), whole(l.Of), decimals(100*l.Worst, 1), l.WorstPair, strconv.FormatFloat(l.Seconds, 'g', 4, 64))
+}
+
 // shortEvent is an event in few words: `flap a--b to 24, 20 x 10s`.
 func shortEvent(text string) string {
 	return strings.NewReplacer(
 		" bundle=", " ", " device=", " ", " all=true", " all", " members=", " to ", " count=", ", ", " period=", " x ",
 		" at=", ", at ", " silent=true", ", silent",
+		" detect=carrier", ", carrier", " detect=bfd:", ", BFD after ", " detect=hold:", ", hold timer after ", " loss=", ", loss ",
 	).Replace(text)
 }
 
@@ -213,9 +232,13 @@ func realTime(ms float64) string {
 	}
 }
 
-// virtualTime is exact.
+// virtualTime is exact below a second, and to the millisecond above.
 func virtualTime(s float64) string {
-	return time.Duration(math.Round(s * float64(time.Second))).String()
+	d := time.Duration(math.Round(s * float64(time.Second)))
+	if d > time.Second {
+		d = d.Round(time.Millisecond)
+	}
+	return d.String()
 }
 
 func decimals(f float64, n int) string { return strconv.FormatFloat(f, 'f', n, 64) }

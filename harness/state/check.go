@@ -38,7 +38,7 @@ type Moment struct {
 	// Damped is what the speakers must hold, told values damped and bundles as
 	// their damping passes them. True has the capacities that are there, undamped.
 	Damped, True Judge
-	Full         bool    // every bundle is at full health
+	Full         bool    // everything is as it was before the first event
 	Window       *Window // the window that settled just now; else nil
 }
 
@@ -54,7 +54,11 @@ type Window struct {
 	// several bundles change at one moment, each has an entry for every flow to
 	// which it makes a difference in some order of them.
 	Allowed []SessionChange
-	Effect  Effect
+	// Own counts, by device, what happened to the device itself: changes of what
+	// its bundles pass or of its sessions, of its settings and its drain state.
+	Own    map[int]int
+	Lasted time.Duration // virtual, from Start until settled
+	Effect Effect
 }
 
 // SessionChange is what one directed session is told otherwise of one prefix
@@ -111,6 +115,7 @@ type Effect string
 const (
 	Changed  Effect = "changed"   // damped told values changed
 	Absorbed Effect = "absorbed"  // true values, sets or weights changed, and damping told none of it
+	Unseen   Effect = "unseen"    // traffic is lost, and nothing that routing sees changed
 	NoEffect Effect = "no effect" // nothing changed
 )
 
@@ -127,6 +132,18 @@ type Row struct {
 	Sets     int           // (device, prefix) whose multipath set or weights changed
 	Counters Counters
 	Blast    []int // Blast[h] is the number of speakers at hop distance h that received an UPDATE
+}
+
+// WindowRow is what one window did, from the start of its first event until the
+// network was settled. Where events overlap each row has only what can be told
+// apart, and the window has all.
+type WindowRow struct {
+	First, Last int           // indexes of its events
+	Start       time.Duration // virtual
+	Settled     time.Duration // virtual, after Start
+	Counters    Counters
+	Blast       []int // as in Row, from the nearest end of any of its events
+	Lost        Lost  // Bundles empty
 }
 
 // Radius is the hop distance of the farthest speaker that received an UPDATE,
@@ -173,6 +190,8 @@ type Result struct {
 	FIB         []FIBUse    // by device; nil where no baseline was reached
 	Policies    []PolicyUse // in the order of fib.Overflows; nil unless the run compares them
 	MisTold     *MisTold    // nil where no baseline was reached
+	Windows     []WindowRow
+	Lost        *Lost // nil where none was
 }
 
 // Observer hears of a run as it happens.

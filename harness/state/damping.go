@@ -13,7 +13,7 @@ func (n *Network) DampingPlan() damping.Plan {
 // BundleInfo is what the damping of a bundle may know of it.
 func (n *Network) BundleInfo(bundle int) damping.BundleInfo {
 	b := n.Topology.Bundles[bundle]
-	return damping.BundleInfo{Members: b.Members, Speed: b.Speed, Length: b.Length, Class: n.Topology.BundleClass(b)}
+	return damping.BundleInfo{Members: b.Members, Speed: b.Speed, Length: b.Length, Class: n.Topology.ClassOf(n.Index.Ends[bundle])}
 }
 
 // ToldDamping is the damping of told values at one place of a network.
@@ -21,7 +21,8 @@ type ToldDamping struct {
 	Pipeline   damping.Pipeline // told stages only
 	Rule       int              // of the plan; -1 = its default
 	Law        damping.Law      // of Pipeline
-	Memoryless bool
+	Memoryless bool             // what is told depends on the present bottleneck value alone
+	Forgets    bool             // so it does once the damping has settled
 }
 
 // ToldDampings looks up, for a device and a prefix by their index, what damps
@@ -38,7 +39,7 @@ func (n *Network) ToldDampings() func(device, prefix int) *ToldDamping {
 				continue
 			}
 			t, rule := plan.ForTold(at.role, at.class)
-			places[at] = &ToldDamping{t, rule, t.Law(), t.Memoryless()}
+			places[at] = &ToldDamping{t, rule, t.Law(), t.Memoryless(), t.Forgets()}
 		}
 	}
 	return func(device, prefix int) *ToldDamping {

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,8 +13,10 @@ import (
 // Change is a primitive change. Events are made of changes.
 type Change struct {
 	Kind        ChangeKind
-	Bundle      int32                 // SetMembers, Reset, Hold, Release
+	Bundle      int32                 // SetMembers, Fail, Notice, SetLoss, Reset, Hold, Release
 	Members     int                   // SetMembers; 0 takes the bundle and its session down
+	Heard       bool                  // Fail: the ends' damping is told, which keeps it back
+	Loss        float64               // SetLoss: 0 to 1
 	FromB       bool                  // Hold, Release: the direction
 	Device      int32                 // SetKnob, SetDrain, Stop, StartAgain
 	Knob, Value string                // SetKnob
@@ -26,6 +29,9 @@ type ChangeKind uint8
 // The kinds of Change.
 const (
 	SetMembers ChangeKind = iota // of a bundle
+	Fail                         // a bundle loses all members, and its session stays up and carries nothing
+	Notice                       // the ends notice that a bundle has failed, and its session falls
+	SetLoss                      // a bundle loses a part of its traffic unseen
 	SetKnob                      // of a device's settings
 	SetDrain                     // of a device
 	Reset                        // a bundle's session falls and comes back at once
@@ -34,6 +40,9 @@ const (
 	Stop                         // a device's speaker stops and says that it restarts; its hardware forwards on
 	StartAgain                   // and starts again, knowing nothing
 )
+
+// ErrNoConvergence means that the speakers never got quiet.
+var ErrNoConvergence = errors.New("no-convergence")
 
 // Engine runs the speakers of one topology. Its methods are called from one
 // goroutine. Virtual time stands still except in Advance.
@@ -78,7 +87,7 @@ type Engine interface {
 	Close() error
 }
 
-var changeNames = [...]string{SetMembers: "members", SetKnob: "set", SetDrain: "drain", Reset: "reset", Hold: "hold", Release: "release", Stop: "stop", StartAgain: "start again"}
+var changeNames = [...]string{SetMembers: "members", Fail: "fail", Notice: "notice", SetLoss: "loss", SetKnob: "set", SetDrain: "drain", Reset: "reset", Hold: "hold", Release: "release", Stop: "stop", StartAgain: "start again"}
 
 func (k ChangeKind) String() string {
 	if int(k) < len(changeNames) {

@@ -21,10 +21,13 @@ type Event struct {
 	Bundle  string            // the target: a bundle,
 	Bundles string            // or several, with commas between,
 	Device  string            // or all bundles of a device,
+	Domain  string            // down, up, restore: or what a failure domain takes, such as power:r1-a; see topologies.Domain
 	All     bool              // or all bundles there are
 	Members int               // degrade, flap, synchronised: member links that stay up, 1 to the bundle's members - 1
 	Count   int               // flap, synchronised: how many times, 1 to 10,000
 	Period  time.Duration     // flap, synchronised: half of it down, half of it back
+	Detect  string            // down: how the ends learn of it, see DetectCarrier; empty = carrier
+	Loss    float64           // grey: the part of the traffic that is lost, above 0 to 1
 	Role    string            // set, drain: all devices of a role
 	Plane   int               // drain: the devices of a plane,
 	Region  string            // and only those in the region, if one is named
@@ -45,30 +48,37 @@ type Event struct {
 
 // Kind is one kind of event.
 type Kind struct {
-	Name    string
-	Doc     string
-	Targets []string // of "bundle", "bundles", "device", "role", "plane", "all"
-	Fields  []string // further fields, all of them needed
+	Name     string
+	Doc      string
+	Targets  []string // of "bundle", "bundles", "device", "role", "plane", "all", and the kinds of failure domains
+	Fields   []string // further fields, all of them needed
+	Optional []string // fields that may be left out; "at" and "silent" always may
 }
 
 // Kinds is the table of all kinds of events.
 func Kinds() []Kind { return slices.Clone(kinds) }
 
+// domains are the kinds of failure domain that an event may name.
+var domains = []string{
+	topologies.HallDomain, topologies.PowerDomain, topologies.RouteDomain, topologies.ChassisDomain, topologies.LineCardDomain,
+}
+
 var kinds = []Kind{
-	{"degrade", "a bundle loses members and keeps the given number", []string{"bundle"}, []string{"members"}},
-	{"restore", "bundles are back at full health", []string{"bundle", "device", "all"}, nil},
-	{"down", "bundles lose all members, and their sessions fall", []string{"bundle", "device"}, nil},
-	{"up", "bundles that are down are back at full health", []string{"bundle", "device"}, nil},
-	{"flap", "a bundle falls to the given members and comes back, count times", []string{"bundle"}, []string{"members", "count", "period"}},
-	{"synchronised", "bundles flap together", []string{"bundles"}, []string{"members", "count", "period"}},
-	{"ramp", "a bundle goes from some members to others, in equal steps", []string{"bundle"}, []string{"from", "to", "over", "steps"}},
-	{"replay", "a bundle does what a series says", []string{"bundle"}, []string{"file"}},
-	{"set", "a speaker setting changes", []string{"device", "role", "all"}, []string{"knob", "value"}},
-	{"drain", "devices are taken out of service, or back", []string{"device", "role", "plane"}, []string{"state"}},
-	{"reset", "a session falls and comes back at once, its bundle untouched", []string{"bundle"}, nil},
-	{"restart", "a speaker restarts, its forwarding kept; it is back after the given time", []string{"device"}, []string{"takes"}},
-	{"hold", "UPDATEs of one end of a session wait", []string{"bundle"}, []string{"from"}},
-	{"release", "UPDATEs that wait go on", []string{"bundle"}, []string{"from"}},
+	{"degrade", "a bundle loses members and keeps the given number", []string{"bundle"}, []string{"members"}, nil},
+	{"restore", "bundles are back at full health", append([]string{"bundle", "device", "all"}, domains...), nil, nil},
+	{"down", "bundles lose all members, and their sessions fall when the ends learn of it; a line card takes some members of many", append([]string{"bundle", "device"}, domains...), nil, []string{"detect"}},
+	{"up", "bundles that are down are back at full health", append([]string{"bundle", "device"}, domains...), nil, nil},
+	{"grey", "bundles lose a part of their traffic, and no routing sees it", []string{"bundle", "device"}, []string{"loss"}, nil},
+	{"flap", "a bundle falls to the given members and comes back, count times", []string{"bundle"}, []string{"members", "count", "period"}, nil},
+	{"synchronised", "bundles flap together", []string{"bundles"}, []string{"members", "count", "period"}, nil},
+	{"ramp", "a bundle goes from some members to others, in equal steps", []string{"bundle"}, []string{"from", "to", "over", "steps"}, nil},
+	{"replay", "a bundle does what a series says", []string{"bundle"}, []string{"file"}, nil},
+	{"set", "a speaker setting changes", []string{"device", "role", "all"}, []string{"knob", "value"}, nil},
+	{"drain", "devices are taken out of service, or back", []string{"device", "role", "plane"}, []string{"state"}, []string{"region"}},
+	{"reset", "a session falls and comes back at once, its bundle untouched", []string{"bundle"}, nil, nil},
+	{"restart", "a speaker restarts, its forwarding kept; it is back after the given time", []string{"device"}, []string{"takes"}, nil},
+	{"hold", "UPDATEs of one end of a session wait", []string{"bundle"}, []string{"from"}, nil},
+	{"release", "UPDATEs that wait go on", []string{"bundle"}, []string{"from"}, nil},
 }
 
 func kindOf(name string) (Kind, bool) {
@@ -101,10 +111,7 @@ func ParseEvent(kind string, fields map[string]string) (Event, error) {
 		}
 		return e, &FieldError{kind, "kind", kind, "want one of " + strings.Join(names, ", ")}
 	}
-	known := slices.Concat(k.Targets, k.Fields, []string{"at", "silent"})
-	if kind == "drain" {
-		known = append(known, "region")
-	}
+	known := slices.Concat(k.Targets, k.Fields, k.Optional, []string{"at", "silent"})
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(known, name) {
 			return e, &FieldError{kind, name, fields[name], "unknown field: want " + strings.Join(known, ", ")}
@@ -155,6 +162,8 @@ func (e *Event) set(name, value string) error {
 		e.Bundles = value
 	case "device":
 		e.Device = value
+	case topologies.HallDomain, topologies.PowerDomain, topologies.RouteDomain, topologies.ChassisDomain, topologies.LineCardDomain:
+		e.Domain = topologies.Domain{Kind: name, Name: value}.String()
 	case "to":
 		return number(0, 4096, &e.End)
 	case "over":
@@ -165,6 +174,18 @@ func (e *Event) set(name, value string) error {
 		e.File = value
 	case "members":
 		return number(1, 4096, &e.Members)
+	case "detect":
+		text, _, err := parseDetection(value)
+		if err != nil {
+			return bad(err.Error())
+		}
+		e.Detect = text
+	case "loss":
+		loss, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(loss > 0 && loss <= 1) {
+			return bad("want above 0 to 1, such as 0.3")
+		}
+		e.Loss = loss
 	case "role":
 		if _, ok := topologies.ParseRole(value); !ok {
 			return bad("want spine, edge, bag, hub or backbone")
@@ -220,7 +241,12 @@ func (e Event) Fields() map[string]string {
 	put("bundle", e.Bundle, e.Bundle != "")
 	put("bundles", e.Bundles, e.Bundles != "")
 	put("device", e.Device, e.Device != "")
+	if kind, name, ok := strings.Cut(e.Domain, ":"); ok {
+		f[kind] = name
+	}
 	put("all", "true", e.All)
+	put("detect", e.Detect, e.Detect != "")
+	put("loss", strconv.FormatFloat(e.Loss, 'g', -1, 64), e.Loss != 0)
 	put("members", strconv.Itoa(e.Members), e.Members != 0)
 	put("count", strconv.Itoa(e.Count), e.Count != 0)
 	put("period", e.Period.String(), e.Period != 0)
@@ -243,7 +269,7 @@ func (e Event) Fields() map[string]string {
 }
 
 // fieldOrder is the order in which fields are printed.
-var fieldOrder = []string{"bundle", "bundles", "device", "role", "plane", "region", "all", "members", "count", "period", "knob", "value", "state", "from", "to", "over", "steps", "file", "takes", "at", "silent"}
+var fieldOrder = []string{"bundle", "bundles", "device", "role", "plane", "region", "hall", "power", "route", "chassis", "linecard", "all", "detect", "loss", "members", "count", "period", "knob", "value", "state", "from", "to", "over", "steps", "file", "takes", "at", "silent"}
 
 // YAML is the event as an item of a scenario's list, without a line's end:
 // `degrade: {bundle: a--b, members: 24}`.
@@ -253,6 +279,8 @@ func (e Event) YAML() string {
 	for _, name := range fieldOrder {
 		if value, ok := fields[name]; ok {
 			switch name {
+			case "detect":
+				value = strings.Replace(value, ":", " ", 1)
 			case "value", "file":
 				value = yamltree.Quote(value)
 			case "bundles":
@@ -293,11 +321,10 @@ func (e Event) Expand(t *topologies.Topology, ix *topologies.Index, members []in
 	case "set", "drain", "restart":
 		return e.expandDevices(t, ix)
 	}
-	bundles, err := e.targets(ix, len(t.Bundles))
+	bundles, list, err := e.targets(t, ix, members)
 	if err != nil {
 		return nil, err
 	}
-	var list []Timed
 	for _, b := range bundles {
 		changes, err := e.expandBundle(t, b, members[b])
 		if err != nil {
@@ -334,12 +361,20 @@ func (e Event) expandBundle(t *topologies.Topology, b int32, members int) ([]Tim
 		}
 		return list, nil
 	case "restore":
-		return now(bundle.Members), nil
+		return mended(b, bundle), nil
 	case "down":
-		return now(0), nil
+		return e.expandDown(b, members), nil
+	case "grey":
+		if members == 0 && e.Bundle == "" {
+			return nil, nil
+		}
+		if members == 0 {
+			return nil, &FieldError{e.Kind, "bundle", bundle.Name, "the bundle is down: it carries nothing that could be lost"}
+		}
+		return []Timed{{0, Change{Kind: SetLoss, Bundle: b, Loss: e.Loss}}}, nil
 	case "up":
 		if members == 0 {
-			return now(bundle.Members), nil
+			return mended(b, bundle), nil
 		}
 		return nil, nil
 	case "reset":
@@ -392,33 +427,63 @@ func (e Event) expandDevices(t *topologies.Topology, ix *topologies.Index) ([]Ti
 	return list, nil
 }
 
-func (e Event) targets(ix *topologies.Index, all int) ([]int32, error) {
-	var bundles []int32
+// targets are the bundles that the event is about, and what happens to those that
+// it touches in another way: a failure domain may take some members of them.
+func (e Event) targets(t *topologies.Topology, ix *topologies.Index, members []int) (bundles []int32, touched []Timed, err error) {
 	switch {
 	case e.Bundle != "":
 		b, ok := ix.Bundle[e.Bundle]
 		if !ok {
-			return nil, &FieldError{e.Kind, "bundle", e.Bundle, "no such bundle in the topology"}
+			return nil, nil, &FieldError{e.Kind, "bundle", e.Bundle, "no such bundle in the topology"}
 		}
-		return []int32{int32(b)}, nil
+		return []int32{int32(b)}, nil, nil
 	case e.Bundles != "":
-		return e.several(ix)
+		bundles, err = e.several(ix)
+		return bundles, nil, err
 	case e.Device != "":
 		d, ok := ix.Device[e.Device]
 		if !ok {
-			return nil, &FieldError{e.Kind, "device", e.Device, "no such device in the topology"}
+			return nil, nil, &FieldError{e.Kind, "device", e.Device, "no such device in the topology"}
 		}
 		for _, b := range ix.Of[d] {
 			bundles = append(bundles, int32(b))
 		}
+	case e.Domain != "":
+		return e.domain(t, members)
 	case e.All:
-		for b := range all {
+		for b := range t.Bundles {
 			bundles = append(bundles, int32(b))
 		}
 	default:
-		return nil, &FieldError{e.Kind, "target", "", "missing"}
+		return nil, nil, &FieldError{e.Kind, "target", "", "missing"}
 	}
-	return bundles, nil
+	return bundles, nil, nil
+}
+
+// domain is targets for a failure domain. Which members of a bundle are down
+// already is not known: they count as those that the domain takes.
+func (e Event) domain(t *topologies.Topology, members []int) (bundles []int32, touched []Timed, err error) {
+	d, err := topologies.ParseDomain(e.Domain)
+	if err != nil {
+		return nil, nil, &FieldError{e.Kind, "domain", e.Domain, err.Error()}
+	}
+	taken, err := t.Takes(d)
+	if err != nil {
+		return nil, nil, &FieldError{e.Kind, d.Kind, d.Name, err.Error()}
+	}
+	for _, b := range taken.Bundles {
+		bundles = append(bundles, int32(b))
+	}
+	for _, loss := range taken.Loses {
+		b := int32(loss.Bundle)
+		switch {
+		case e.Kind == "restore":
+			bundles = append(bundles, b)
+		case e.Kind == "down":
+			touched = append(touched, Timed{0, Change{Bundle: b, Members: min(members[b], t.Bundles[b].Members-loss.Members)}})
+		}
+	}
+	return bundles, touched, nil
 }
 
 // Paper plays events on paper, to find those that have no place before
@@ -448,7 +513,7 @@ func (p *Paper) Play(e Event) error {
 		return &FieldError{e.Kind, "at", e.At.String(), fmt.Sprintf("want at least %v: an event before starts then", p.latest)}
 	}
 	for len(p.line) > 0 && (e.At == 0 || p.line[0].After < e.At) {
-		if c := p.line[0].Change; c.Kind == SetMembers {
+		if c := p.line[0].Change; c.Kind == SetMembers || c.Kind == Fail {
 			p.members[c.Bundle] = c.Members
 		}
 		p.line = p.line[1:]

@@ -21,6 +21,11 @@ var events = []struct {
 	{"restore all=true", "restore: {all: true}", Event{Kind: "restore", All: true}},
 	{"restore device=b silent=true", "restore: {device: b, silent: true}", Event{Kind: "restore", Device: "b", Silent: true}},
 	{"down device=b at=1m30s", "down: {device: b, at: 1m30s}", Event{Kind: "down", Device: "b", At: 90 * time.Second}},
+	{"down bundle=a--b detect=bfd:150ms", "down: {bundle: a--b, detect: bfd 150ms}", Event{Kind: "down", Bundle: "a--b", Detect: "bfd:150ms"}},
+	{"down bundle=a--b detect=carrier", "down: {bundle: a--b, detect: carrier}", Event{Kind: "down", Bundle: "a--b", Detect: "carrier"}},
+	{"grey bundle=a--b loss=0.3", "grey: {bundle: a--b, loss: 0.3}", Event{Kind: "grey", Bundle: "a--b", Loss: 0.3}},
+	{"down linecard=b/3 at=5s", "down: {linecard: b/3, at: 5s}", Event{Kind: "down", Domain: "linecard:b/3", At: 5 * time.Second}},
+	{"restore power=r1-a", "restore: {power: r1-a}", Event{Kind: "restore", Domain: "power:r1-a"}},
 	{"up bundle=a--b", "up: {bundle: a--b}", Event{Kind: "up", Bundle: "a--b"}},
 	{"flap bundle=a--b members=1 count=20 period=10s", "flap: {bundle: a--b, members: 1, count: 20, period: 10s}",
 		Event{Kind: "flap", Bundle: "a--b", Members: 1, Count: 20, Period: 10 * time.Second}},
@@ -80,7 +85,7 @@ func TestMistakesInAnEventNameTheFieldAndItsValue(t *testing.T) {
 		fields map[string]string
 		want   string
 	}{
-		{"explode", nil, `event explode: kind "explode": want one of degrade, restore, down, up, flap, synchronised, ramp, replay, set, drain, reset, restart, hold, release`},
+		{"explode", nil, `event explode: kind "explode": want one of degrade, restore, down, up, grey, flap, synchronised, ramp, replay, set, drain, reset, restart, hold, release`},
 		{"degrade", map[string]string{"bundle": "a--b"}, `event degrade: members "": missing`},
 		{"degrade", map[string]string{"bundle": "a--b", "members": "0"}, `event degrade: members "0": want 1 to 4096`},
 		{"degrade", map[string]string{"bundle": "a--b", "members": "-1"}, `members "-1"`},
@@ -116,7 +121,7 @@ func TestMistakesInAnEventNameTheFieldAndItsValue(t *testing.T) {
 func TestEventsBecomeChangesInTime(t *testing.T) {
 	topology := &topologies.Topology{
 		Devices: []topologies.Device{
-			{Name: "a", Role: topologies.Edge, Plane: 1, Region: "r1"}, {Name: "b", Role: topologies.Bag, Plane: 1, Region: "r1"},
+			{Name: "a", Role: topologies.Edge, Plane: 1, Region: "r1"}, {Name: "b", Role: topologies.Bag, Plane: 1, Region: "r1", Power: "p", Units: 1, LineCards: 3},
 			{Name: "c", Role: topologies.Bag, Plane: 1, Region: "r2"},
 		},
 		Bundles: []topologies.Bundle{{Name: "a--b", A: "a", B: "b", Members: 4}, {Name: "b--c", A: "b", B: "c", Members: 8}},
@@ -124,16 +129,27 @@ func TestEventsBecomeChangesInTime(t *testing.T) {
 	at := func(after time.Duration, bundle int32, members int) Timed {
 		return Timed{after, Change{Bundle: bundle, Members: members}}
 	}
+	loss := func(bundle int32, part float64) Timed {
+		return Timed{0, Change{Kind: SetLoss, Bundle: bundle, Loss: part}}
+	}
 	for _, c := range []struct {
 		event   Event
 		members []int
 		want    []Timed
 	}{
 		{Event{Kind: "degrade", Bundle: "b--c", Members: 7}, []int{4, 8}, []Timed{at(0, 1, 7)}},
-		{Event{Kind: "restore", All: true}, []int{1, 2}, []Timed{at(0, 0, 4), at(0, 1, 8)}},
-		{Event{Kind: "restore", Device: "a"}, []int{1, 2}, []Timed{at(0, 0, 4)}},
+		{Event{Kind: "restore", All: true}, []int{1, 2}, []Timed{at(0, 0, 4), loss(0, 0), at(0, 1, 8), loss(1, 0)}},
+		{Event{Kind: "restore", Device: "a"}, []int{1, 2}, []Timed{at(0, 0, 4), loss(0, 0)}},
+		{Event{Kind: "down", Bundle: "b--c", Detect: "hold 90s"}, []int{4, 8}, []Timed{
+			{0, Change{Kind: Fail, Bundle: 1}}, {90 * time.Second, Change{Kind: Notice, Bundle: 1}}}},
+		{Event{Kind: "down", Bundle: "b--c", Detect: "hold:90s"}, []int{4, 0}, []Timed{at(0, 1, 0)}},
+		{Event{Kind: "down", Domain: "power:p", Detect: "bfd 150ms"}, []int{4, 0}, []Timed{{0, Change{Kind: Fail}}, at(0, 1, 0), {150 * time.Millisecond, Change{Kind: Notice}}}},
+		{Event{Kind: "down", Domain: "linecard:b/1"}, []int{4, 8}, []Timed{at(0, 0, 2), at(0, 1, 6)}},
+		{Event{Kind: "down", Domain: "linecard:b/1"}, []int{1, 8}, []Timed{at(0, 0, 1), at(0, 1, 6)}},
+		{Event{Kind: "restore", Domain: "linecard:b/1"}, []int{1, 8}, []Timed{at(0, 0, 4), loss(0, 0), at(0, 1, 8), loss(1, 0)}},
+		{Event{Kind: "grey", Device: "b", Loss: 0.5}, []int{4, 0}, []Timed{loss(0, 0.5)}},
 		{Event{Kind: "down", Device: "b"}, []int{4, 8}, []Timed{at(0, 0, 0), at(0, 1, 0)}},
-		{Event{Kind: "up", Device: "b"}, []int{0, 3}, []Timed{at(0, 0, 4)}},
+		{Event{Kind: "up", Device: "b"}, []int{0, 3}, []Timed{at(0, 0, 4), loss(0, 0)}},
 		{Event{Kind: "flap", Bundle: "a--b", Members: 1, Count: 2, Period: 10 * time.Second}, []int{3, 8},
 			[]Timed{at(0, 0, 1), at(5*time.Second, 0, 3), at(10*time.Second, 0, 1), at(15*time.Second, 0, 3)}},
 		{Event{Kind: "synchronised", Bundles: "b--c,a--b", Members: 1, Count: 2, Period: 10 * time.Second}, []int{3, 8}, []Timed{

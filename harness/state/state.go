@@ -65,11 +65,12 @@ func (r *Route) Reachable() bool { return r.Local || len(r.Set) > 0 }
 
 // Bundle is the state of one bundle.
 type Bundle struct {
-	Members  int    // member links that are up now
-	Capacity uint64 // bits/s as the bundle's damping passes it; 0 = down
-	Trial    bool   // back from down and on trial
-	Up       bool   // the session is Established
-	CeasedBy string // the device that ended the session by its import policy; empty = none
+	Members  int     // member links that are up now
+	Capacity uint64  // bits/s as the bundle's damping passes it; 0 = down
+	Trial    bool    // back from down and on trial
+	Up       bool    // the session is Established
+	Lost     float64 // part of its traffic that is lost and no routing sees, 0 to 1
+	CeasedBy string  // the device that ended the session by its import policy; empty = none
 }
 
 // Snapshot is the whole network at one moment. It shares nothing with the

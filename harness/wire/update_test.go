@@ -16,6 +16,9 @@ func FuzzPass(f *testing.F) {
 	f.Add(updateOf(f, nil, prefixes))
 	f.Add(fence(f, 9))
 	f.Add(append(open(f), fence(f, 9)...))
+	f.Add(updateOf(f, append(pathAttrs(1e11, 65001), reach(sixes...)), nil))
+	f.Add(updateOf(f, append(pathAttrs(1e11, 65001), reach(sixes[0]), unreach(sixes[1])), prefixes[:1], prefixes[1:]...))
+	f.Add(updateOf(f, []bgp.PathAttributeInterface{unreach()}, nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		record := &atomic.Bool{}
 		record.Store(true)
@@ -34,8 +37,17 @@ func FuzzPass(f *testing.F) {
 		}
 		u := m.Body.(*bgp.BGPUpdate)
 		c := w.Counters(false)
-		if c.Fences == 0 && (c.Announced != len(u.NLRI) || c.Withdrawn != len(u.WithdrawnRoutes)) {
-			t.Fatalf("counted %d announced and %d withdrawn, GoBGP reads %d and %d", c.Announced, c.Withdrawn, len(u.NLRI), len(u.WithdrawnRoutes))
+		announced, withdrawn := len(u.NLRI), len(u.WithdrawnRoutes)
+		for _, a := range u.PathAttributes {
+			switch a := a.(type) {
+			case *bgp.PathAttributeMpReachNLRI:
+				announced += len(a.Value)
+			case *bgp.PathAttributeMpUnreachNLRI:
+				withdrawn += len(a.Value)
+			}
+		}
+		if c.Fences == 0 && (c.Announced != announced || c.Withdrawn != withdrawn) {
+			t.Fatalf("counted %d announced and %d withdrawn, GoBGP reads %d and %d", c.Announced, c.Withdrawn, announced, withdrawn)
 		}
 	})
 }

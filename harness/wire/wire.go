@@ -354,11 +354,7 @@ func (w *Wire) count(d *direction, dir state.Direction, message []byte) (nlri in
 		d.counters.Fences++
 		return 0, &number, nil
 	}
-	withdrawn, err := u.withdrawn.count()
-	if err != nil {
-		return 0, nil, err
-	}
-	announced, err := u.announced.count()
+	announced, withdrawn, err := u.count()
 	if err != nil {
 		return 0, nil, err
 	}
@@ -385,9 +381,11 @@ func (w *Wire) record(d *direction, dir state.Direction, u update) {
 	}
 	entry.Withdraw = true
 	u.withdrawn.each(note)
+	u.unreach.each(note)
 	entry.Withdraw = false
 	entry.Path, entry.Value, entry.Valued = u.told()
 	u.announced.each(note)
+	u.reach.each(note)
 }
 
 // Counters is what the A end, or the B end, has sent so far.

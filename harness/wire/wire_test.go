@@ -67,18 +67,26 @@ type ends struct {
 
 func listen(t *testing.T) *ends {
 	t.Helper()
-	e := &ends{}
-	for i := range e.listeners {
-		e.addrs[i] = netip.AddrFrom4([4]byte{127, 8, 0, byte(1 + i)})
-		l, err := net.Listen("tcp4", netip.AddrPortFrom(e.addrs[i], uint16(e.port)).String())
+	e := &ends{addrs: [2]netip.Addr{netip.AddrFrom4([4]byte{127, 8, 0, 1}), netip.AddrFrom4([4]byte{127, 8, 0, 2})}}
+	// A port that is free at one end may be in use at the other, by a
+	// connection that an earlier test has just closed.
+	for range 100 {
+		first, err := net.Listen("tcp4", netip.AddrPortFrom(e.addrs[0], 0).String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.port = l.Addr().(*net.TCPAddr).Port
-		e.listeners[i] = l
-		t.Cleanup(func() { l.Close() })
+		e.port = first.Addr().(*net.TCPAddr).Port
+		second, err := net.Listen("tcp4", netip.AddrPortFrom(e.addrs[1], uint16(e.port)).String())
+		if err != nil {
+			first.Close()
+			continue
+		}
+		e.listeners = [2]net.Listener{first, second}
+		t.Cleanup(func() { first.Close(); second.Close() })
+		return e
 	}
-	return e
+	t.Fatal("no port is free at both ends")
+	return nil
 }
 
 // wire is one that has dialled neither end.
@@ -126,8 +134,9 @@ func start(t *testing.T) (w *Wire, a, b net.Conn, sink *log) {
 	return w, a, b, sink
 }
 
+// index numbers prefixes and then sixes.
 func index(p netip.Prefix) (int32, bool) {
-	i := slices.Index(prefixes, p)
+	i := slices.Index(slices.Concat(prefixes, sixes), p)
 	return int32(i), i >= 0
 }
 

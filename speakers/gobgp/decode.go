@@ -14,19 +14,40 @@ import (
 // Prefixes numbers the prefixes of a rig. It is shared by all its speakers and
 // never changes.
 type Prefixes struct {
-	list  []netip.Prefix
-	wire  [][]byte // as NLRI
-	index map[netip.Prefix]int32
+	list     []netip.Prefix
+	wire     [][]byte // as NLRI
+	families []*api.Family
+	index    map[netip.Prefix]int32
+	sixes    bool // some are of IPv6
 }
 
 // NewPrefixes numbers prefixes in the given order.
 func NewPrefixes(list []netip.Prefix) *Prefixes {
 	p := &Prefixes{list: list, index: make(map[netip.Prefix]int32, len(list))}
 	for i, prefix := range list {
+		family := ipv4
+		if prefix.Addr().Is6() {
+			family, p.sixes = ipv6, true
+		}
 		p.wire = append(p.wire, wireForm(prefix))
+		p.families = append(p.families, family)
 		p.index[prefix] = int32(i)
 	}
 	return p
+}
+
+// negotiated lists the families that a session carries; nil is what GoBGP
+// takes by itself for a neighbour with an IPv4 address, IPv4 unicast. IPv6
+// comes on top of it and never alone, because fences are of IPv4.
+func (p *Prefixes) negotiated() []*api.AfiSafi {
+	if !p.sixes {
+		return nil
+	}
+	var list []*api.AfiSafi
+	for _, f := range []*api.Family{ipv4, ipv6} {
+		list = append(list, &api.AfiSafi{Config: &api.AfiSafiConfig{Family: f, Enabled: true}})
+	}
+	return list
 }
 
 // Index is the number of a prefix.

@@ -286,7 +286,8 @@ func (s *Speaker) Restart(ctx context.Context, core *speakers.Core) error {
 	s.Freeze()
 	s.opts.Core = core
 	clear(s.told)
-	if err := s.manage(func() error { return s.server.DeletePath(ctx, &api.DeletePathRequest{Family: ipv4}) }); err != nil {
+	// No family means all of them.
+	if err := s.manage(func() error { return s.server.DeletePath(ctx, &api.DeletePathRequest{}) }); err != nil {
 		return fmt.Errorf("speaker %q: restart: %w", s.opts.Name, err)
 	}
 	return nil
@@ -307,6 +308,7 @@ func (s *Speaker) AddPeer(ctx context.Context, bundle int32) error {
 		Transport:    &api.Transport{LocalAddress: p.Local.String(), RemotePort: uint32(s.opts.Port), PassiveMode: true},
 		Timers:       &api.Timers{Config: &api.TimersConfig{HoldTime: math.MaxUint16, KeepaliveInterval: math.MaxUint16 / 3}},
 		EbgpMultihop: &api.EbgpMultihop{Enabled: true, MultihopTtl: 64},
+		AfiSafis:     s.opts.Prefixes.negotiated(),
 	}
 	err = s.manage(func() error { return s.server.AddPeer(ctx, &api.AddPeerRequest{Peer: peer}) })
 	if err != nil {
@@ -343,7 +345,9 @@ func (s *Speaker) peer(bundle int32) (Peer, error) {
 // Close stops the server and returns when its goroutine has ended. The watcher
 // must be gone before StopBgp, which otherwise can wait for it for ever. StopBgp
 // waits until deleted neighbours have gone too, but only if it finds one that is
-// not deleted. A second Close does nothing.
+// not deleted. Its own operation must have passed the hook before that is told to
+// stop: else that operation ends the server and the last call waits for ever. A
+// second Close does nothing.
 func (s *Speaker) Close() error {
 	if s.closed {
 		return nil
@@ -351,13 +355,15 @@ func (s *Speaker) Close() error {
 	s.closed = true
 	if s.unwatch != nil {
 		s.unwatch()
-		s.hook.waitManaged(s.managed + 1) // the watcher's own farewell is one more
+		s.managed++ // the watcher's own farewell
+		s.hook.waitManaged(s.managed)
 	}
 	var err error
 	if s.unwatch != nil && s.known == 0 && len(s.opts.Peers) > 0 {
 		err = s.AddPeer(context.Background(), s.opts.Peers[0].Bundle)
 	}
-	err = errors.Join(err, s.server.StopBgp(context.Background(), &api.StopBgpRequest{}))
+	err = errors.Join(err, s.manage(func() error { return s.server.StopBgp(context.Background(), &api.StopBgpRequest{}) }))
+	s.hook.waitManaged(s.managed)
 	s.hook.stop()
 	// One last call wakes Serve, which then ends in the hook.
 	go func() { _, _ = s.server.GetBgp(context.Background(), &api.GetBgpRequest{}) }()

@@ -92,6 +92,11 @@ const testASN = 65001
 // it, and bags where above names the bundle.
 func newLab(t *testing.T, net byte, n int, above ...int) *lab {
 	t.Helper()
+	return newLabOf(t, testPrefixes, net, n, above...)
+}
+
+func newLabOf(t *testing.T, prefixes []netip.Prefix, net byte, n int, above ...int) *lab {
+	t.Helper()
 	l := &lab{t: t, net: net, log: newEventLog()}
 	topology := &topologies.Topology{Devices: []topologies.Device{{Name: "dut", Role: topologies.Edge, ASN: testASN}}}
 	for i := range n {
@@ -103,14 +108,14 @@ func newLab(t *testing.T, net byte, n int, above ...int) *lab {
 		topology.Devices = append(topology.Devices, topologies.Device{Name: name, Role: role, ASN: uint32(testASN + 1 + i)})
 		topology.Bundles = append(topology.Bundles, topologies.Bundle{Name: name + "--dut", A: name, B: "dut", Members: 4, Speed: 800e9})
 	}
-	for _, p := range testPrefixes {
+	for _, p := range prefixes {
 		topology.Prefixes = append(topology.Prefixes, topologies.Prefix{Prefix: p})
 	}
 	cfg := speakers.ConfigOf(topology, topology.Index(), 0, damping.Pipeline{})
 	l.core = speakers.New(cfg)
 	opts := Options{
 		Name: "dut", RouterID: l.addr(1), Listen: []netip.Addr{l.addr(1)}, Port: testPort,
-		Core: l.core, Config: cfg, Prefixes: NewPrefixes(testPrefixes), Events: l.log,
+		Core: l.core, Config: cfg, Prefixes: NewPrefixes(prefixes), Events: l.log,
 	}
 	for i, s := range cfg.Sessions {
 		opts.Peers = append(opts.Peers, Peer{Bundle: s.Bundle, Local: l.addr(1), Remote: l.addr(2 + i), ASN: s.NeighborASN, Above: s.NeighborRole >= cfg.Role})
@@ -197,7 +202,7 @@ func (p *rawPeer) open(id string, asn uint32) {
 	p.t.Helper()
 	p.send(bgp.NewBGPOpenMessage(bgp.AS_TRANS, 65535, id, []bgp.OptionParameterInterface{
 		bgp.NewOptionParameterCapability([]bgp.ParameterCapabilityInterface{
-			bgp.NewCapFourOctetASNumber(asn), bgp.NewCapMultiProtocol(bgp.RF_IPv4_UC),
+			bgp.NewCapFourOctetASNumber(asn), bgp.NewCapMultiProtocol(bgp.RF_IPv4_UC), bgp.NewCapMultiProtocol(bgp.RF_IPv6_UC),
 		}),
 	}))
 	p.send(bgp.NewBGPKeepAliveMessage())
@@ -257,21 +262,33 @@ func (p *rawPeer) announce(prefix netip.Prefix, path []uint32, communities ...bg
 	attrs := []bgp.PathAttributeInterface{
 		bgp.NewPathAttributeOrigin(0),
 		bgp.NewPathAttributeAsPath([]bgp.AsPathParamInterface{bgp.NewAs4PathParam(bgp.BGP_ASPATH_ATTR_TYPE_SEQ, path)}),
-		bgp.NewPathAttributeNextHop(p.conn.LocalAddr().(*net.TCPAddr).IP.String()),
 	}
 	if len(communities) > 0 {
 		attrs = append(attrs, bgp.NewPathAttributeExtendedCommunities(communities))
 	}
-	p.send(bgp.NewBGPUpdateMessage(nil, attrs, []*bgp.IPAddrPrefix{nlri(prefix)}))
+	nextHop := p.conn.LocalAddr().(*net.TCPAddr).IP.String()
+	if prefix.Addr().Is6() {
+		p.send(bgp.NewBGPUpdateMessage(nil, append(attrs, bgp.NewPathAttributeMpReachNLRI(nextHop, []bgp.AddrPrefixInterface{nlri6(prefix)})), nil))
+		return
+	}
+	p.send(bgp.NewBGPUpdateMessage(nil, append(attrs, bgp.NewPathAttributeNextHop(nextHop)), []*bgp.IPAddrPrefix{nlri(prefix)}))
 }
 
 func (p *rawPeer) withdraw(prefix netip.Prefix) {
 	p.t.Helper()
+	if prefix.Addr().Is6() {
+		p.send(bgp.NewBGPUpdateMessage(nil, []bgp.PathAttributeInterface{bgp.NewPathAttributeMpUnreachNLRI([]bgp.AddrPrefixInterface{nlri6(prefix)})}, nil))
+		return
+	}
 	p.send(bgp.NewBGPUpdateMessage([]*bgp.IPAddrPrefix{nlri(prefix)}, nil, nil))
 }
 
 func nlri(p netip.Prefix) *bgp.IPAddrPrefix {
 	return bgp.NewIPAddrPrefix(uint8(p.Bits()), p.Addr().String())
+}
+
+func nlri6(p netip.Prefix) *bgp.IPv6AddrPrefix {
+	return bgp.NewIPv6AddrPrefix(uint8(p.Bits()), p.Addr().String())
 }
 
 // until returns what arrived before the fence with that number.
@@ -306,19 +323,35 @@ func (p *rawPeer) raw(fence uint32) (list []*bgp.BGPUpdate) {
 }
 
 func describe(u *bgp.BGPUpdate) (list []string) {
+	var withdrawn, announced []string
+	path := ""
 	for _, n := range u.WithdrawnRoutes {
-		list = append(list, "-"+n.String())
+		withdrawn = append(withdrawn, n.String())
 	}
 	for _, n := range u.NLRI {
-		text := "+" + n.String()
-		for _, a := range u.PathAttributes {
-			if path, ok := a.(*bgp.PathAttributeAsPath); ok {
-				for _, param := range path.Value {
-					text += fmt.Sprint(param.GetAS())
-				}
+		announced = append(announced, n.String())
+	}
+	for _, a := range u.PathAttributes {
+		switch a := a.(type) {
+		case *bgp.PathAttributeAsPath:
+			for _, param := range a.Value {
+				path += fmt.Sprint(param.GetAS())
+			}
+		case *bgp.PathAttributeMpReachNLRI:
+			for _, n := range a.Value {
+				announced = append(announced, n.String())
+			}
+		case *bgp.PathAttributeMpUnreachNLRI:
+			for _, n := range a.Value {
+				withdrawn = append(withdrawn, n.String())
 			}
 		}
-		list = append(list, text)
+	}
+	for _, n := range withdrawn {
+		list = append(list, "-"+n)
+	}
+	for _, n := range announced {
+		list = append(list, "+"+n+path)
 	}
 	return list
 }

@@ -30,7 +30,10 @@ const (
 	gone uint32 = 65000<<16 | 2
 )
 
-var ipv4 = &api.Family{Afi: api.Family_AFI_IP, Safi: api.Family_SAFI_UNICAST}
+var (
+	ipv4 = &api.Family{Afi: api.Family_AFI_IP, Safi: api.Family_SAFI_UNICAST}
+	ipv6 = &api.Family{Afi: api.Family_AFI_IP6, Safi: api.Family_SAFI_UNICAST}
+)
 
 // addPolicies makes the server a carrier of what the core tells and of nothing
 // else. Learned routes are rejected on import: the withdrawal of one would pass
@@ -139,8 +142,11 @@ func (s *Speaker) Fence(ctx context.Context, number uint32) error {
 	})
 }
 
+// addPath adds a local path. GoBGP takes the NEXT_HOP of an IPv6 path over into
+// MP_REACH_NLRI and replaces 0.0.0.0 there too, by the session's own address,
+// which is an IPv4 one in its IPv6 form.
 func (s *Speaker) addPath(ctx context.Context, prefix int32, told *speakers.Told, marks ...uint32) error {
-	path := &api.Path{Family: ipv4, NlriBinary: s.opts.Prefixes.wire[prefix]}
+	path := &api.Path{Family: s.opts.Prefixes.families[prefix], NlriBinary: s.opts.Prefixes.wire[prefix]}
 	if told.Valued && told.Form != "" {
 		attrs, err := apiAttributes(s.opts.Config.ASN, told, marks)
 		if err != nil {

@@ -1,4 +1,4 @@
-package live
+package hardware
 
 import (
 	"net/netip"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/bagrig/bagrig/fib"
 	"github.com/bagrig/bagrig/harness/state"
+	"github.com/bagrig/bagrig/speakers"
 	"github.com/bagrig/bagrig/topologies"
 )
 
@@ -22,38 +23,38 @@ func prefixOf(n byte) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, n, 0, 0}), 16)
 }
 
-func hopsOf(shares ...uint64) []fib.Hop {
-	var hops []fib.Hop
+func hopsOf(shares ...uint64) []speakers.Hop {
+	var hops []speakers.Hop
 	for i, s := range shares {
-		hops = append(hops, fib.Hop{ID: int32(i), Share: s})
+		hops = append(hops, speakers.Hop{Bundle: int32(i), Share: s})
 	}
 	return hops
 }
 
 func TestEveryPolicyHearsTheSamePrograms(t *testing.T) {
-	h, err := newHardware(oneGroup(fib.OverflowReject), true)
+	h, err := newTable(oneGroup(fib.OverflowReject), true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if own := h.compared[slices.Index(fib.Overflows(), fib.OverflowReject)]; own != h.Table {
 		t.Error("the device's own policy: got a second table, want its own")
 	}
-	for n, hops := range [][]fib.Hop{hopsOf(1, 1), hopsOf(2, 1), nil} {
-		if err := h.program(prefixOf(byte(n)), hops); err != nil {
+	for n, hops := range [][]speakers.Hop{hopsOf(1, 1), hopsOf(2, 1), nil} {
+		if err := h.Carry(prefixOf(byte(n)), hops); err != nil {
 			t.Fatalf("prefix %d: got %v: a full table is no failure of the run", n, err)
 		}
 	}
-	if err := h.program(prefixOf(9), []fib.Hop{{ID: 1}, {ID: 1}}); err == nil {
+	if err := h.Carry(prefixOf(9), []speakers.Hop{{Bundle: 1}, {Bundle: 1}}); err == nil {
 		t.Error("a hop given twice: got no error, want one")
 	}
-	audits := h.audits()
+	audits := h.Audits()
 	for i, o := range fib.Overflows() {
-		alone, err := newHardware(oneGroup(o), false)
+		alone, err := newTable(oneGroup(o), false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for n, hops := range [][]fib.Hop{hopsOf(1, 1), hopsOf(2, 1)} {
-			if err := alone.program(prefixOf(byte(n)), hops); err != nil {
+		for n, hops := range [][]speakers.Hop{hopsOf(1, 1), hopsOf(2, 1)} {
+			if err := alone.Carry(prefixOf(byte(n)), hops); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -62,32 +63,32 @@ func TestEveryPolicyHearsTheSamePrograms(t *testing.T) {
 		if audits[i] != want {
 			t.Errorf("%s: got %+v, want as in a table alone %+v", o, audits[i], want)
 		}
-		if alone.audits() != nil {
+		if alone.Audits() != nil {
 			t.Errorf("%s: got audits of a table that is not compared, want none", o)
 		}
 	}
 }
 
 func TestAuditsAreOfNowAndThoseOfBeforeStay(t *testing.T) {
-	h, err := newHardware(oneGroup(fib.OverflowExceed), true)
+	h, err := newTable(oneGroup(fib.OverflowExceed), true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	change := func(what string, do func(), differ bool) {
 		t.Helper()
-		before := h.audits()
+		before := h.Audits()
 		kept := slices.Clone(before)
 		do()
-		if slices.Equal(h.audits(), before) == differ {
+		if slices.Equal(h.Audits(), before) == differ {
 			t.Errorf("%s: got audits changed: %v, want %v", what, !differ, differ)
 		}
 		if !slices.Equal(before, kept) {
 			t.Errorf("%s: the audits of before were written to", what)
 		}
 	}
-	program := func(n byte, hops []fib.Hop) func() {
+	program := func(n byte, hops []speakers.Hop) func() {
 		return func() {
-			if err := h.program(prefixOf(n), hops); err != nil {
+			if err := h.Carry(prefixOf(n), hops); err != nil {
 				t.Error(err)
 			}
 		}
@@ -98,20 +99,20 @@ func TestAuditsAreOfNowAndThoseOfBeforeStay(t *testing.T) {
 	change("a removal", program(2, nil), true)
 	// 63 of 64 entries for 1000 to 1 is an error that goes with the next hop.
 	change("an inexact split", program(1, hopsOf(1000, 1)), true)
-	change("its next hop down", func() { h.setDown(1, true) }, true)
-	change("and back", func() { h.setDown(1, false) }, true)
+	change("its next hop down", func() { h.SetDown(1, true) }, true)
+	change("and back", func() { h.SetDown(1, false) }, true)
 }
 
 func TestANextHopThatGoesDownLeavesItsGroupAndTheGroupStays(t *testing.T) {
-	h, err := newHardware(oneGroup(fib.OverflowExceed), false)
+	h, err := newTable(oneGroup(fib.OverflowExceed), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.program(prefixOf(1), hopsOf(1000, 1)); err != nil {
+	if err := h.Carry(prefixOf(1), hopsOf(1000, 1)); err != nil {
 		t.Fatal(err)
 	}
 	before, _ := h.Lookup(prefixOf(1))
-	h.setDown(1, true)
+	h.SetDown(1, true)
 	after, _ := h.Lookup(prefixOf(1))
 	if after.Group != before.Group || !slices.Equal(after.Members, before.Members) {
 		t.Errorf("got group %d %v, want group %d %v", after.Group, after.Members, before.Group, before.Members)
@@ -122,17 +123,15 @@ func TestANextHopThatGoesDownLeavesItsGroupAndTheGroupStays(t *testing.T) {
 }
 
 func TestHardwareOfOtherDevicesIsRefused(t *testing.T) {
-	e := &Engine{topology: &topologies.Topology{Devices: []topologies.Device{{Name: "a", ASIC: "jericho3"}, {Name: "b", ASIC: "jericho3"}}}, opts: Options{Hardware: []state.Hardware{oneGroup("")}}}
-	if err := e.makeTables(); err == nil || err.Error() != "hardware of 1 devices: want 2" {
+	top := &topologies.Topology{Devices: []topologies.Device{{Name: "a", ASIC: "jericho3"}, {Name: "b", ASIC: "jericho3"}}}
+	if _, err := New(top, []state.Hardware{oneGroup("")}, false); err == nil || err.Error() != "hardware of 1 devices: want 2" {
 		t.Errorf("got %v", err)
 	}
-	e.opts.Hardware = append(e.opts.Hardware, state.Hardware{})
-	if err := e.makeTables(); err == nil {
+	if _, err := New(top, []state.Hardware{oneGroup(""), {}}, false); err == nil {
 		t.Error("a device without a profile: got no error, want one")
 	}
-	e.opts.Hardware = nil
-	e.topology.Devices[1].ASIC = "abacus"
-	if err := e.makeTables(); err == nil {
+	top.Devices[1].ASIC = "abacus"
+	if _, err := New(top, nil, false); err == nil {
 		t.Error("an ASIC without a profile: got no error, want one")
 	}
 }

@@ -1,0 +1,120 @@
+// Package hardware is the forwarding hardware of the devices of one network, as
+// both engines run it: a table of package fib for each device and, where a run
+// compares overflow policies, one for each of them beside it.
+package hardware
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/bagrig/bagrig/fib"
+	"github.com/bagrig/bagrig/harness/state"
+	"github.com/bagrig/bagrig/speakers"
+	"github.com/bagrig/bagrig/topologies"
+)
+
+// Table is one device's table, and, where a run compares them, what the same
+// programs come to under every overflow policy.
+type Table struct {
+	*fib.Table
+	compared []*fib.Table // in the order of fib.Overflows, the device's own among them; nil = none
+	audited  []fib.Audit  // of compared; nil = not since the last change
+	hops     []fib.Hop
+}
+
+// New makes the tables of all devices of a topology; list nil is
+// state.HardwareOf it.
+func New(t *topologies.Topology, list []state.Hardware, compare bool) ([]Table, error) {
+	if list == nil {
+		var err error
+		if list, err = state.HardwareOf(t); err != nil {
+			return nil, err
+		}
+	}
+	if len(list) != len(t.Devices) {
+		return nil, fmt.Errorf("hardware of %d devices: want %d", len(list), len(t.Devices))
+	}
+	tables := make([]Table, len(list))
+	for i, d := range t.Devices {
+		var err error
+		if tables[i], err = newTable(list[i], compare); err != nil {
+			return nil, fmt.Errorf("device %q: %w", d.Name, err)
+		}
+	}
+	return tables, nil
+}
+
+func newTable(h state.Hardware, compare bool) (Table, error) {
+	table, err := fib.New(h.Profile, h.Options)
+	if err != nil || !compare {
+		return Table{Table: table}, err
+	}
+	made := Table{Table: table}
+	for _, policy := range fib.Overflows() {
+		rival := table
+		if policy != h.Overflow() {
+			if rival, err = fib.New(h.Profile, fib.Options{Algorithm: h.Options.Algorithm, Overflow: policy}); err != nil {
+				return Table{}, err
+			}
+		}
+		made.compared = append(made.compared, rival)
+	}
+	return made, nil
+}
+
+// Tables are the device's own table and those compared with it.
+func (t *Table) Tables() []*fib.Table {
+	if t.compared == nil {
+		return []*fib.Table{t.Table}
+	}
+	return t.compared
+}
+
+// Carry programs a prefix, or removes it where there are no hops. A table that is
+// full and rejects what is new is no failure of the run: the audit counts it.
+func (t *Table) Carry(prefix netip.Prefix, hops []speakers.Hop) error {
+	t.audited, t.hops = nil, t.hops[:0]
+	for _, h := range hops {
+		t.hops = append(t.hops, fib.Hop{ID: h.Bundle, Share: h.Share})
+	}
+	for _, table := range t.Tables() {
+		if len(hops) == 0 {
+			table.Remove(prefix)
+			continue
+		}
+		if err := table.Program(prefix, t.hops); err != nil && !errors.Is(err, fib.ErrFull) {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetDown takes a bundle's next hop out of its groups, or lets it come back.
+func (t *Table) SetDown(bundle int32, down bool) {
+	t.audited = nil
+	for _, table := range t.Tables() {
+		table.SetDown(bundle, down)
+	}
+}
+
+// Mark names the event that changes from now on belong to.
+func (t *Table) Mark(event string) {
+	for _, table := range t.Tables() {
+		table.Mark(event)
+	}
+}
+
+// Audits are those of the tables compared; most devices have none that changed
+// since the last quiet, so they are kept. Their Events, and those that a
+// compromise lasted, are not counted.
+func (t *Table) Audits() []fib.Audit {
+	if t.audited == nil {
+		for _, table := range t.compared {
+			a := table.Audit()
+			a.Events, a.LongestCompromise = 0, 0
+			t.audited = append(t.audited, a)
+		}
+	}
+	return t.audited
+}

@@ -1,0 +1,113 @@
+package sim
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/fnv"
+	"math"
+
+	"github.com/bagrig/bagrig/harness/state"
+	"github.com/bagrig/bagrig/speakers"
+)
+
+// Quiet implements state.Engine.
+func (e *Engine) Quiet(ctx context.Context) error { return e.schedule.quiet(ctx) }
+
+func (e *Engine) progress() {
+	if e.opts.Progress != nil {
+		e.opts.Progress(StageSpread, e.entries, e.opts.Entries)
+	}
+}
+
+// Snapshot implements state.Engine.
+func (e *Engine) Snapshot() *state.Snapshot {
+	s := &state.Snapshot{Time: e.now, Bundles: make([]state.Bundle, len(e.sessions)), Devices: make([]state.Device, len(e.devices))}
+	for b := range e.sessions {
+		x, ends := &e.sessions[b], e.index.Ends[b]
+		a, _ := e.devices[ends[0]].core.Bundle(int32(b))
+		z, _ := e.devices[ends[1]].core.Bundle(int32(b))
+		s.Bundles[b] = state.Bundle{Members: x.members, Capacity: a.Passed.Capacity, Trial: a.Passed.Trial, Up: a.Up && z.Up, Lost: x.lost}
+		if x.unseen {
+			s.Bundles[b].Lost = 1
+		}
+		if x.closedBy > 0 {
+			s.Bundles[b].CeasedBy = e.topology.Devices[x.closedBy-1].Name
+		}
+		for side := range x.ends {
+			if x.ends[side].held {
+				s.Held = append(s.Held, state.Direction{Bundle: int32(b), FromB: side == 1})
+			}
+		}
+	}
+	for d := range s.Devices {
+		s.Devices[d] = e.device(d)
+	}
+	return s
+}
+
+func (e *Engine) device(d int) state.Device {
+	dev := &e.devices[d]
+	out := state.Device{
+		Drain: dev.drain, Restarting: dev.away || dev.core.Restarting(), Routes: make([]state.Route, e.prefixes),
+		FIB: e.tables[d].Audit(), Compared: e.tables[d].Audits(),
+	}
+	var found []speakers.Candidate
+	for p := range out.Routes {
+		decision := dev.core.Decision(int32(p))
+		r := &out.Routes[p]
+		r.Local, r.Valued, r.Bottleneck, r.Told = decision.Local, decision.Valued, decision.Bottleneck, state.Told(decision.Told)
+		for _, h := range decision.Hops {
+			r.Set = append(r.Set, state.Member(h))
+		}
+		if found = dev.core.Candidates(int32(p), found[:0]); len(found) > 0 {
+			r.Candidates = make([]state.Candidate, len(found))
+		}
+		for i, c := range found {
+			r.Candidates[i] = state.Candidate{Bundle: c.Bundle, Path: c.Route.Path, Valued: c.Route.Valued, Value: c.Route.Value}
+		}
+		if entry, ok := e.tables[d].Lookup(e.topology.Prefixes[p].Prefix); ok {
+			r.FIB = entry
+		}
+	}
+	return out
+}
+
+// digest is a hash of all that a round follows from: what speakers hold, what
+// they have to decide on, and when their timers are due, as seen from now.
+func (e *Engine) digest() uint64 {
+	h := fnv.New64a()
+	var buf [8]byte
+	put := func(list ...uint64) {
+		for _, v := range list {
+			binary.LittleEndian.PutUint64(buf[:], v)
+			h.Write(buf[:])
+		}
+	}
+	for d := range e.devices {
+		dev := &e.devices[d]
+		if next := dev.core.Next(); next != speakers.Never {
+			put(uint64(next - e.now))
+		}
+		for p := range e.prefixes {
+			x := dev.core.Decision(int32(p))
+			put(x.Bottleneck, uint64(len(x.Hops)), uint64(math.Float32bits(x.Told.Value)), state.HashPath(x.Told.Path), flags(x.Told.Present, x.Told.Valued, x.Told.Down, x.Told.Warm))
+			for _, hop := range x.Hops {
+				put(uint64(hop.Bundle), hop.Share)
+			}
+		}
+		for i := range dev.inbox {
+			in := &dev.inbox[i]
+			put(uint64(in.Kind), uint64(in.Bundle), uint64(in.Prefix), uint64(math.Float32bits(in.Route.Value)), state.HashPath(in.Route.Path))
+		}
+	}
+	return h.Sum64()
+}
+
+func flags(list ...bool) (f uint64) {
+	for i, b := range list {
+		if b {
+			f |= 1 << i
+		}
+	}
+	return f
+}
