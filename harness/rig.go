@@ -32,6 +32,8 @@ type Options struct {
 	Schedule sim.Schedule  // of Sim
 	Port     int           // see live.Options
 	Budget   time.Duration // see live.Options
+
+	keep func(*state.Moment) // hears of every moment that checks look at
 }
 
 // The engines that run the speakers.
@@ -248,6 +250,9 @@ func (r *Rig) look(w *state.Window, settled bool) {
 	m := &state.Moment{
 		Network: r.net, Snapshot: r.snapshot, Settled: settled, Baseline: r.baseline,
 		Damped: r.judge.damped, True: r.judge.truth, Full: r.fullHealth(), Window: w,
+	}
+	if r.opts.keep != nil {
+		r.opts.keep(m)
 	}
 	for _, c := range r.opts.Checks {
 		before := c.Outcome().Violated
