@@ -186,6 +186,7 @@ func runBoth(ctx context.Context, sc *Scenario, opts RunOptions) (*state.Result,
 		Checks: append(slices.Clone(opts.Checks), c), Observer: opts.Observer, Port: opts.Port, Budget: opts.Budget,
 		with: func(res *state.Result) {
 			res.Engine = Both
+			res.Elapsed += second.Elapsed
 			res.Agreement = &state.Agreement{
 				Sim: second, Moments: c.moments, Routes: c.routes, NLRI: c.nlri, Cures: c.cures, Differences: c.found.Violated, Text: c.Text(),
 			}

@@ -24,3 +24,15 @@ func (r *Rig) overcounts(moment string) (rows []state.Overcount) {
 	}
 	return rows
 }
+
+// others gives rows that are not, but for their moment, as they were before.
+func others(rows, before []state.Overcount) []state.Overcount {
+	for i := range rows {
+		was := before[i]
+		was.Moment = rows[i].Moment
+		if was != rows[i] {
+			return rows
+		}
+	}
+	return nil
+}

@@ -83,10 +83,8 @@ func play(ctx context.Context, sc *Scenario, opts RunOptions, res *state.Result)
 	res.Entries, res.Stale = Entries(rig.Network(), rig.Baseline())
 	opts.Observer.Record(state.Record{Kind: "baseline", Event: -1, Text: fmt.Sprintf("%d entries", res.Entries), Counts: &res.BringUp})
 	res.Overcount = rig.overcounts("baseline")
-	damped, truth := rig.judge.damped, rig.judge.truth
-	res.Rows, err = rig.Play(ctx, sc.Events...)
-	if err == nil && (rig.judge.damped != damped || rig.judge.truth != truth) {
-		res.Overcount = append(res.Overcount, rig.overcounts("end")...)
+	if res.Rows, err = rig.Play(ctx, sc.Events...); err == nil {
+		res.Overcount = append(res.Overcount, others(rig.overcounts("end"), res.Overcount)...)
 	}
 	res.Virtual = rig.Now()
 	res.FIB, res.Policies = rig.Hardware()

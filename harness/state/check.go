@@ -192,7 +192,7 @@ type Result struct {
 	MisTold     *MisTold    // nil where no baseline was reached
 	Windows     []WindowRow
 	Lost        *Lost       // nil where none was
-	Overcount   []Overcount // at the baseline, and at the end where another state of the graph holds there
+	Overcount   []Overcount // at the baseline, and at the end where that differs
 	Agreement   *Agreement  // nil unless the run was played on both engines
 }
 
