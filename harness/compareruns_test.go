@@ -245,3 +245,35 @@ func TestBothEnginesPlayAScenarioAndAgree(t *testing.T) {
 		}
 	}
 }
+
+func TestADifferenceOfTheEnginesIsAViolatedRun(t *testing.T) {
+	sc, err := harness.Embedded("drain-plane")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc.Engine = harness.Sim
+	c := harness.NewComparison(harness.GoBGP, harness.Sim, true) // with a first run that never started
+	res, err := harness.Run(t.Context(), sc, harness.RunOptions{Checks: []state.Check{c}})
+	if err != nil || res.Verdict != state.Violated || res.Outcomes[0].Name != harness.EnginesAgreeName {
+		t.Errorf("got verdict %s, %v and %+v, want %q violated", res.Verdict, err, res.Outcomes, harness.EnginesAgreeName)
+	}
+}
+
+func TestARunThatStopsOnBothEnginesSaysSoOfBoth(t *testing.T) {
+	sc, err := harness.Embedded("drain-plane")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc.Engine = harness.Both
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	res, err := harness.Run(ctx, sc, harness.RunOptions{})
+	if res.Verdict != state.Interrupted || res.Agreement.Sim.Verdict != state.Interrupted || err == nil || !strings.Contains(err.Error(), "sim: ") {
+		t.Errorf("got verdict %s, of sim %s, error %v, want both interrupted", res.Verdict, res.Agreement.Sim.Verdict, err)
+	}
+	// Sim's failure alone is that of the run.
+	res, err = harness.Run(t.Context(), sc, harness.RunOptions{Schedule: sim.Schedule{Mode: "any"}})
+	if res.Verdict != state.Failed || err == nil || !strings.Contains(res.Error, `"any"`) && !strings.Contains(err.Error(), `"any"`) {
+		t.Errorf("got verdict %s, error %v, want failed, and why", res.Verdict, err)
+	}
+}
