@@ -12,6 +12,7 @@ import (
 	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/report"
+	"github.com/bagrig/bagrig/harness/sim"
 	"github.com/bagrig/bagrig/harness/state"
 )
 
@@ -47,7 +48,7 @@ func TestAnOscillationEndsTheRunWithStatusOneAndARunFolder(t *testing.T) {
 	sc.Plan = &damping.Plan{Name: "restless", Told: []damping.ToldRule{{Role: "bag", Stages: []damping.ToldStage{restless{}}}}}
 	out := t.TempDir()
 	var stdout, stderr bytes.Buffer
-	if got := run(context.Background(), sc, runFlags{out: out, json: true}, "bagrig run restless.yaml", &stdout, &stderr); got != ended(exitViolated) {
+	if got := run(context.Background(), sc, sim.Schedule{}, runFlags{out: out, json: true}, "bagrig run restless.yaml", &stdout, &stderr); got != ended(exitViolated) {
 		t.Errorf("got %v, want exit status %d\n%s", got, exitViolated, stderr.String())
 	}
 	doc := latest(t, out)
