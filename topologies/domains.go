@@ -61,7 +61,8 @@ type Loss struct {
 }
 
 // Domains gives all failure domains there are: by kind in the order of the
-// constants, then by name, numbers in names by their value.
+// constants, then by name, numbers in names by their value. That is a name for
+// each of a device's units x line cards, up to 640,000.
 func (t *Topology) Domains() []Domain { return t.DomainIndex().Domains() }
 
 // Takes answers which devices and bundles a failure of the domains, all at
@@ -122,15 +123,10 @@ func (x *DomainIndex) Domains() []Domain {
 		list = append(list, d)
 	}
 	for i := range x.t.Devices {
-		dev := &x.t.Devices[i]
-		if dev.LineCards == 0 {
-			continue
-		}
-		for unit := 1; unit <= dev.Units && dev.Units > 1; unit++ {
-			list = append(list, Domain{ChassisDomain, numbered(dev.Name, unit)})
-		}
-		for card := 1; card <= x.stripes.Cards(i); card++ {
-			list = append(list, Domain{LineCardDomain, numbered(dev.Name, card)})
+		for _, kind := range [...]string{ChassisDomain, LineCardDomain} {
+			for n := 1; n <= x.parts(kind, i); n++ {
+				list = append(list, Domain{kind, numbered(x.t.Devices[i].Name, n)})
+			}
 		}
 	}
 	slices.SortFunc(list, compareDomains)
@@ -142,9 +138,10 @@ func numbered(device string, n int) string { return device + "/" + strconv.Itoa(
 func compareDomains(a, b Domain) int {
 	return cmp.Or(
 		cmp.Compare(slices.Index(domainKinds[:], a.Kind), slices.Index(domainKinds[:], b.Kind)),
-		compareNatural(a.Name, b.Name),
-		strings.Compare(a.Name, b.Name))
+		compareNames(a.Name, b.Name))
 }
+
+func compareNames(a, b string) int { return cmp.Or(compareNatural(a, b), strings.Compare(a, b)) }
 
 // compareNatural compares names with numbers in them by value, so that "r2"
 // comes before "r10". Names that differ in leading zeros alone are equal to it.
@@ -289,14 +286,14 @@ func (x *DomainIndex) findCards(d Domain) (device, first, last int, ok bool) {
 		return 0, 0, 0, false
 	}
 	n, err := strconv.Atoi(text)
-	dev := &x.t.Devices[device]
-	if err != nil || strconv.Itoa(n) != text || n < 1 {
+	if err != nil || strconv.Itoa(n) != text || n < 1 || n > x.parts(d.Kind, device) {
 		return 0, 0, 0, false
 	}
 	if d.Kind == LineCardDomain {
-		return device, n, n, n <= x.stripes.Cards(device)
+		return device, n, n, true
 	}
-	return device, (n-1)*dev.LineCards + 1, n * dev.LineCards, dev.LineCards > 0 && dev.Units > 1 && n <= dev.Units
+	cards := x.t.Devices[device].LineCards
+	return device, (n-1)*cards + 1, n * cards, true
 }
 
 // unknown is the error for a domain that is not there.
@@ -307,17 +304,22 @@ func (x *DomainIndex) unknown(d Domain) error {
 	if !slices.Contains(domainKinds[:], d.Kind) {
 		return fmt.Errorf("topology %q: domain %q: kind %q: want one of %s", x.t.Name, d, d.Kind, strings.Join(domainKinds[:], ", "))
 	}
-	var all, near []string // near: those of the device that is meant
-	device, _, _ := strings.Cut(d.Name, "/")
-	for _, other := range x.Domains() {
+	if d.Kind == LineCardDomain || d.Kind == ChassisDomain {
+		return fail("%s", x.wantPart(d))
+	}
+	var all, near []string // near: those of the region that is meant
+	region, _, _ := strings.Cut(d.Name, "/")
+	for other := range x.groups {
 		if other.Kind != d.Kind {
 			continue
 		}
 		all = append(all, other.Name)
-		if strings.HasPrefix(other.Name, device+"/") {
+		if strings.HasPrefix(other.Name, region+"/") {
 			near = append(near, other.Name)
 		}
 	}
+	slices.SortFunc(all, compareNames)
+	slices.SortFunc(near, compareNames)
 	switch {
 	case len(near) > 1:
 		return fail("want %s to %s", near[0], near[len(near)-1])
@@ -325,6 +327,48 @@ func (x *DomainIndex) unknown(d Domain) error {
 		return fail("the topology has none")
 	}
 	return fail("want %s", someOf(all))
+}
+
+// wantPart says which line cards or chassis a device has, or which devices have
+// some. It counts and does not list: a topology may have millions.
+func (x *DomainIndex) wantPart(d Domain) string {
+	why := ""
+	name, _, _ := strings.Cut(d.Name, "/")
+	if device, ok := x.x.Device[name]; !ok {
+		why = fmt.Sprintf("no device %q: ", name)
+	} else if n := x.parts(d.Kind, device); n > 0 {
+		return "want " + numberedTo(name, n)
+	} else {
+		why = fmt.Sprintf("device %q has none: ", name)
+	}
+	var ranges []string
+	for i := range x.t.Devices {
+		if n := x.parts(d.Kind, i); n > 0 {
+			ranges = append(ranges, numberedTo(x.t.Devices[i].Name, n))
+		}
+	}
+	if len(ranges) == 0 {
+		return why + "the topology has none"
+	}
+	return why + "want one of " + someOf(ranges)
+}
+
+// parts is how many line cards or chassis of a device are domains.
+func (x *DomainIndex) parts(kind string, device int) int {
+	switch dev := &x.t.Devices[device]; {
+	case kind == LineCardDomain:
+		return x.stripes.Cards(device)
+	case dev.LineCards > 0 && dev.Units > 1:
+		return dev.Units
+	}
+	return 0
+}
+
+func numberedTo(device string, last int) string {
+	if last == 1 {
+		return numbered(device, 1)
+	}
+	return numbered(device, 1) + " to " + numbered(device, last)
 }
 
 // someOf lists a few names and counts the rest.

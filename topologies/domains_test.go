@@ -143,8 +143,10 @@ func TestAnUnknownDomainIsRefusedWithThoseThatExist(t *testing.T) {
 		{"plane", "r2/5"}:          `topology "prometheus-mini": domain "plane:r2/5": no such plane: want r2/1 to r2/4`,
 		{"linecard", "r1-bag1/17"}: `topology "prometheus-mini": domain "linecard:r1-bag1/17": no such linecard: want r1-bag1/1 to r1-bag1/16`,
 		{"linecard", "r1-bag1/03"}: `topology "prometheus-mini": domain "linecard:r1-bag1/03": no such linecard: want r1-bag1/1 to r1-bag1/16`,
-		{"linecard", "r1-f1-s1/1"}: `topology "prometheus-mini": domain "linecard:r1-f1-s1/1": no such linecard: want r1-bag1/1, r1-bag1/2, r1-bag1/3, r1-bag1/4, r1-bag1/5 and 125 more`,
-		{"chassis", "r1-bag1/1"}:   `topology "prometheus-mini": domain "chassis:r1-bag1/1": no such chassis: want r1-f1-e1/1, r1-f1-e1/2`,
+		{"linecard", "r1-f1-s1/1"}: `topology "prometheus-mini": domain "linecard:r1-f1-s1/1": no such linecard: device "r1-f1-s1" has none: want one of r1-bag1/1 to r1-bag1/16, r1-bag2/1 to r1-bag2/16, r1-bag3/1 to r1-bag3/16, r1-bag4/1 to r1-bag4/16, r1-f1-e1/1 to r1-f1-e1/2 and 4 more`,
+		{"linecard", "r1-bag9/1"}:  `topology "prometheus-mini": domain "linecard:r1-bag9/1": no such linecard: no device "r1-bag9": want one of r1-bag1/1 to r1-bag1/16, r1-bag2/1 to r1-bag2/16, r1-bag3/1 to r1-bag3/16, r1-bag4/1 to r1-bag4/16, r1-f1-e1/1 to r1-f1-e1/2 and 4 more`,
+		{"chassis", "r1-bag1/1"}:   `topology "prometheus-mini": domain "chassis:r1-bag1/1": no such chassis: device "r1-bag1" has none: want one of r1-f1-e1/1 to r1-f1-e1/2`,
+		{"chassis", "r1-f1-e1/3"}:  `topology "prometheus-mini": domain "chassis:r1-f1-e1/3": no such chassis: want r1-f1-e1/1 to r1-f1-e1/2`,
 		{"room", "x"}:              `topology "prometheus-mini": domain "room:x": kind "room": want one of hall, power, route, region, plane, chassis, linecard`,
 	} {
 		if _, err := top.Takes(domain); err == nil || err.Error() != want {
@@ -162,6 +164,26 @@ func TestAnUnknownDomainIsRefusedWithThoseThatExist(t *testing.T) {
 	} {
 		if _, err := ParseDomain(text); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
+// A device may stand for 10,000 chassis of 64 cards; an error that names a few
+// of a network's millions of line cards must not list them all.
+func TestAnUnknownLineCardIsRefusedWithoutListingAll(t *testing.T) {
+	top := placed(t)
+	for i := range top.Devices {
+		top.Devices[i].Units, top.Devices[i].LineCards = maxUnits, maxLineCards
+	}
+	x := top.DomainIndex()
+	for _, d := range []Domain{{LineCardDomain, "r1-bag9/1"}, {LineCardDomain, "r1-bag1/640001"}, {ChassisDomain, "r1-bag9/1"}, {HallDomain, "x"}} {
+		allocs := testing.AllocsPerRun(1, func() {
+			if _, err := x.Takes(d); err == nil {
+				t.Errorf("%v: got no error", d)
+			}
+		})
+		if most := float64(20 * len(top.Devices)); allocs > most {
+			t.Errorf("%v: got %.0f allocations, want at most %.0f: 20 a device", d, allocs, most)
 		}
 	}
 }
