@@ -80,6 +80,7 @@ func runCommand() *cobra.Command {
 			return err
 		}
 		if flags.dry {
+			warn(cmd.ErrOrStderr(), name, sc.Topology)
 			return dryRun(sc, cmd.OutOrStdout())
 		}
 		return run(cmd.Context(), sc, schedule, flags, repeat(os.Args[0], name, sc.Seed, flags), cmd.OutOrStdout(), cmd.ErrOrStderr())

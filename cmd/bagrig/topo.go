@@ -60,6 +60,7 @@ func topoShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			warn(cmd.ErrOrStderr(), args[0], t)
 			out := cmd.OutOrStdout()
 			_, err = fmt.Fprint(out, report.Topology(t, columns(out)))
 			return err
@@ -71,7 +72,7 @@ func topoValidateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check topology files and show all that is wrong",
-		Long:  "Check topology files, and show what each good one is and all that is wrong with the\nothers, each with file, line and column.\n\nExit status: 0 all are good, 2 one is not.",
+		Long:  "Check topology files, and show what each good one is and all that is wrong with the\nothers, each with file, line and column. What a good one says that cannot be\nmeant, such as an optic that does not reach, is a warning on stderr.\n\nExit status: 0 all are good, 2 one is not.",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var errs []error
@@ -84,6 +85,7 @@ func topoValidateCommand() *cobra.Command {
 				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: good: %s\n", name, t.Summary()); err != nil {
 					return err
 				}
+				warn(cmd.ErrOrStderr(), name, t)
 			}
 			return errors.Join(errs...)
 		},

@@ -33,6 +33,7 @@ func validateCommand() *cobra.Command {
 					return err
 				}
 				before = "\n"
+				warn(cmd.ErrOrStderr(), name, sc.Topology)
 			}
 			return errors.Join(errs...)
 		},
