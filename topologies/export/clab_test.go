@@ -3,8 +3,10 @@ package export
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -87,6 +89,34 @@ func TestTheGuardOfOtherFilesGuardsLabsToo(t *testing.T) {
 		if _, _, err := ReadClab("t.yml", []byte(data)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+}
+
+// One label of the defaults counts at every node: a file of 300 KB would else
+// become gigabytes.
+func TestSharedPrefixesAreBounded(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("name: x\ntopology:\n  defaults:\n    labels:\n      bagrig.role: bag\n      bagrig.asn: 1\n      bagrig.asic: x\n      bagrig.originates: \"")
+	for i := range 10_000 {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "10.%d.%d.0/24", i/256, i%256)
+	}
+	b.WriteString("\"\n  nodes:\n")
+	for i := range 4000 {
+		fmt.Fprintf(&b, "    n%d: {}\n", i)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _, err := ReadClab("t.yml", []byte(b.String()))
+	runtime.ReadMemStats(&after)
+	if want := `t.yml:8:26: field "topology.defaults.labels.bagrig.originates"`; err == nil || !strings.Contains(err.Error(), want) ||
+		!strings.HasSuffix(err.Error(), `with those of the nodes before "n52" these are more than 524288 prefixes of devices, one that many nodes share counted at each: want at most 524288`) {
+		t.Errorf("got %.300v, want %s", err, want)
+	}
+	if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 512 {
+		t.Errorf("got %d MiB allocated, want at most 512", got)
 	}
 }
 

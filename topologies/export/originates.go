@@ -92,10 +92,15 @@ func threshold(by string, v uint64) string {
 	return strconv.FormatUint(v, 10)
 }
 
+// maxOrigins bounds what one label can make a process allocate: one that nodes
+// share, in a group, a kind or the defaults, counts at each of them.
+const maxOrigins = 1 << 19
+
 // origins gathers prefixes from the texts of their origins.
 type origins struct {
-	list []gathered
-	at   map[netip.Prefix]int
+	list  []gathered
+	at    map[netip.Prefix]int
+	count int // of prefixes at devices
 }
 
 type gathered struct {
@@ -106,6 +111,10 @@ type gathered struct {
 
 // add reads one device's text and says what is wrong with it, or nothing.
 func (o *origins) add(device, text string) (want string) {
+	if o.count += 1 + strings.Count(text, ","); o.count > maxOrigins {
+		return fmt.Sprintf("with those of the nodes before %q these are more than %d prefixes of devices, one that many nodes share counted at each: want at most %d",
+			device, maxOrigins, maxOrigins)
+	}
 	for item := range strings.SplitSeq(text, ",") {
 		words := strings.Fields(item)
 		if len(words) == 0 {
@@ -146,13 +155,13 @@ func (g *gathered) word(word string) (want string) {
 	p := &g.prefix
 	switch key {
 	case "class":
-		return same(&p.Class, value)
+		return same(&p.Class, value, func(s string) string { return s })
 	case "bandwidth":
 		v, err := yamltree.ParseCapacity(value)
 		if err != nil {
 			return "want bits/s such as 6.4T"
 		}
-		return same(&p.Bandwidth, v)
+		return same(&p.Bandwidth, v, yamltree.FormatCapacity)
 	case "aggregate":
 		return g.aggregate(value)
 	case "suppress":
@@ -167,7 +176,7 @@ func (g *gathered) word(word string) (want string) {
 			return "want a number from 1"
 		}
 		if key == "place" {
-			return same(&g.place, n)
+			return same(&g.place, n, strconv.Itoa)
 		}
 		g.order[len(g.order)-1] = n
 		return ""
@@ -175,10 +184,11 @@ func (g *gathered) word(word string) (want string) {
 	return "want class=, bandwidth=, aggregate=, suppress, place= or origin="
 }
 
-func same[T comparable](at *T, value T) (want string) {
+// same notes what an origin says; print gives it as the label holds it.
+func same[T comparable](at *T, value T, print func(T) string) (want string) {
 	var none T
 	if *at != none && *at != value {
-		return fmt.Sprintf("another origin says %v: want the same", *at)
+		return fmt.Sprintf("another origin says %s: want the same", print(*at))
 	}
 	*at = value
 	return ""
