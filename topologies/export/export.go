@@ -32,7 +32,7 @@ func Formats() []string { return []string{DOT, JSON, SVG, Clab, YAML} }
 
 // Write prints a valid topology in one of the formats. It refuses what
 // topologies.Validate refuses, what the format cannot name, and what would be
-// too large to be read back, but for JSON, DOT and pictures, which other programs read.
+// too large to be read back, but for DOT and pictures, which other programs read.
 func Write(format string, t *topologies.Topology) ([]byte, error) {
 	write, ok := map[string]func(*topologies.Topology) ([]byte, error){
 		DOT: writeDOT, JSON: writeJSON, SVG: writeSVG, Clab: writeClab, YAML: topologies.Write,

@@ -10,27 +10,30 @@ import (
 )
 
 // writeJSON prints the explicit form in JSON's spelling, one device, bundle or
-// prefix a line. It has no bound, for programs that have none: topologies.Read
-// takes at most yamltree.MaxBytes.
+// prefix a line and no blanks, so that what fits a file as YAML mostly does as
+// JSON. It refuses what topologies.Read would refuse for its size.
 func writeJSON(t *topologies.Topology) ([]byte, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "{\n\"name\": %s", quoted(t.Name))
+	fmt.Fprintf(&b, "{\n\"name\":%s", quoted(t.Name))
 	list(&b, "devices", t.Devices, func(d *topologies.Device) string { return object(deviceFields, d) })
 	list(&b, "bundles", t.Bundles, func(u *topologies.Bundle) string { return object(bundleFields, u) })
 	if len(t.Prefixes) > 0 {
 		list(&b, "prefixes", t.Prefixes, prefixObject)
 	}
 	b.WriteString("\n}\n")
+	if b.Len() > yamltree.MaxBytes {
+		return nil, fmt.Errorf("topology %q: %d bytes of JSON: want at most %d", t.Name, b.Len(), yamltree.MaxBytes)
+	}
 	return b.Bytes(), nil
 }
 
 func list[T any](b *bytes.Buffer, name string, items []T, print func(*T) string) {
-	fmt.Fprintf(b, ",\n%q: [", name)
+	fmt.Fprintf(b, ",\n%q:[", name)
 	for i := range items {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.WriteString("\n  " + print(&items[i]))
+		b.WriteString("\n" + print(&items[i]))
 	}
 	b.WriteString("\n]")
 }
@@ -50,9 +53,9 @@ type pairs struct{ b bytes.Buffer }
 
 func (p *pairs) add(name, value string) {
 	if p.b.Len() > 0 {
-		p.b.WriteString(", ")
+		p.b.WriteByte(',')
 	}
-	p.b.WriteString(quoted(name) + ": " + value)
+	p.b.WriteString(quoted(name) + ":" + value)
 }
 
 func (p *pairs) String() string { return "{" + p.b.String() + "}" }
@@ -82,7 +85,7 @@ func prefixObject(x *topologies.Prefix) string {
 	if err != nil {
 		origins = []byte("[]") // cannot be: a list of text always has a JSON form
 	}
-	p.add("origins", string(bytes.ReplaceAll(origins, []byte(","), []byte(", "))))
+	p.add("origins", string(origins))
 	if x.Bandwidth > 0 {
 		p.add("bandwidth", quoted(yamltree.FormatCapacity(x.Bandwidth)))
 	}
