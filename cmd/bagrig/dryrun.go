@@ -20,7 +20,8 @@ func dryRun(sc *harness.Scenario, w io.Writer) error {
 		return err
 	}
 	if sc.Engine == harness.Sim {
-		_, err := fmt.Fprintf(w, "%s\n%s", describe(sc), report.SimNeeds(len(t.Devices), len(t.Bundles), entries))
+		needs := report.SimNeeds{Speakers: len(t.Devices), Sessions: len(t.Bundles), Entries: entries}
+		_, err := fmt.Fprintf(w, "%s\n%s", describe(sc), needs.Text())
 		return err
 	}
 	limit, err := live.DescriptorLimit()
@@ -31,7 +32,11 @@ func dryRun(sc *harness.Scenario, w io.Writer) error {
 		Speakers: len(t.Devices), Sessions: len(t.Bundles), Entries: entries,
 		Descriptors: live.Descriptors(len(t.Devices), len(t.Bundles)), Limit: limit,
 	}
-	if _, err := fmt.Fprintf(w, "%s\n%s", describe(sc), needs.Text()); err != nil {
+	text := needs.Text()
+	if sc.Engine == harness.Both {
+		text = report.BothNeeds(needs, 1+len(sc.Events))
+	}
+	if _, err := fmt.Fprintf(w, "%s\n%s", describe(sc), text); err != nil {
 		return err
 	}
 	return live.FitDescriptors(uint64(needs.Descriptors), limit, needs.Speakers, needs.Sessions)

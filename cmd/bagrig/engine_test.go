@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -108,5 +109,25 @@ func TestADryRunOnSimNeedsNoDescriptors(t *testing.T) {
 	if got.code != exitHeld || strings.Contains(got.stdout, "goroutines") {
 		t.Errorf("got exit status %d and\n%s", got.code, got.stdout)
 	}
-	wantAll(t, "stdout", got.stdout, "engine sim", "entries      215,616", "descriptors  none")
+	wantAll(t, "stdout", got.stdout, "engine sim", "entries      215,616", "descriptors  none",
+		"memory       about 305 MiB at most without events", "about 621 MiB at most while all checks judge events")
+}
+
+func TestADryRunOnBothCountsBoth(t *testing.T) {
+	got := bagrig(t, "run", "prometheus", "--dry-run", "--engine", "both")
+	if got.code != exitHeld {
+		t.Errorf("got exit status %d: %s", got.code, got.stderr)
+	}
+	wantAll(t, "stdout", got.stdout, "engine both", "descriptors  5,792, and the limit", "about 1,070 MiB when quiet",
+		"on both      about 2,773 MiB at most", "11 settled moments", "sim before   about 305 MiB at most without events")
+}
+
+// A limit that is too low for sockets says nothing about a run without them.
+func TestADryRunOnSimMindsNoDescriptorLimit(t *testing.T) {
+	for engine, want := range map[string]int{"sim": exitHeld, "gobgp": exitBad, "both": exitBad} {
+		cmd := exec.Command("sh", "-c", `ulimit -n 512 && exec "$0" run prometheus --dry-run --engine `+engine, binary)
+		if got := finish(t, cmd); got.code != want {
+			t.Errorf("%s: got exit status %d, want %d: %s", engine, got.code, want, got.stderr)
+		}
+	}
 }

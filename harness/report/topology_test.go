@@ -105,6 +105,25 @@ func TestNeedsOfPrometheusAreWhatWasMeasured(t *testing.T) {
 	if _, judged := (Needs{Speakers: 56, Sessions: 100, Entries: 2688}).Memory(); judged < 80*mib || judged > 100*mib {
 		t.Errorf("first-light: got %d MiB, want about the 80 that were measured", judged/mib)
 	}
+	for _, c := range []struct {
+		needs          SimNeeds
+		bringUp, off   int
+		judged, offing int
+	}{
+		{needs: SimNeeds{2000, 11_680, 8_417_520}, bringUp: 8438, off: 40},
+		{needs: SimNeeds{416, 1472, 227_424}, bringUp: 332, off: 10},
+		{needs: SimNeeds{246, 644, 92_180}, bringUp: 163, off: 20},
+		{needs: SimNeeds{416, measuredSessions, measuredEntries}, judged: 621, offing: 1},
+		{needs: SimNeeds{56, 100, 2688}, judged: 38, offing: 2},
+	} {
+		bringUp, judged := c.needs.Memory()
+		if off := bringUp/mib - c.bringUp; c.bringUp > 0 && max(off, -off) > c.off {
+			t.Errorf("%v on sim: got %d MiB without events, want about the %d that were measured", c.needs, bringUp/mib, c.bringUp)
+		}
+		if off := judged/mib - c.judged; c.judged > 0 && max(off, -off) > c.offing {
+			t.Errorf("%v on sim: got %d MiB with events, want about the %d that were measured", c.needs, judged/mib, c.judged)
+		}
+	}
 	low := Needs{Descriptors: 5792, Limit: 1024}.Text()
 	if !strings.Contains(low, "5,792, and the limit is 1,024: too low") {
 		t.Errorf("got\n%s\nwant that the limit is too low", low)
