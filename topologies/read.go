@@ -200,6 +200,17 @@ func (e *explicit) place(f finding) {
 }
 
 func (e *explicit) field(m yamltree.Map, name string) yamltree.Node {
+	if outer, inner, ok := strings.Cut(name, "."); ok {
+		n := m.Get(outer)
+		for part := range strings.SplitSeq(inner, ".") {
+			for _, e := range n.Entries() {
+				if e.Name == part {
+					n = e.Node
+				}
+			}
+		}
+		return n
+	}
 	list, index, ok := strings.Cut(strings.TrimSuffix(name, "]"), "[")
 	if !ok {
 		return m.Get(name)

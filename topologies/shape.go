@@ -264,12 +264,14 @@ func (g *generator) fits(report func(field, value, want string)) bool {
 			report("units."+d.Role.String(), fmt.Sprint(d.Units), fmt.Sprintf("device %q: ", d.Name)+g.t.needsPorts(i, x))
 		}
 	}
+	sound := large == [Backbone + 1]bool{} && narrow == [Backbone + 1]bool{}
+	sound = sound && g.announceable(x, report)
 	if len(g.Joins) > 0 && len(g.t.Devices) > 0 {
 		c := checker{t: g.t, x: x, report: func(f finding) { report("joins", fmt.Sprint(len(g.Joins)), f.want) }}
 		c.apart()
-		return !c.failed && large == [Backbone + 1]bool{} && narrow == [Backbone + 1]bool{}
+		return !c.failed && sound
 	}
-	return large == [Backbone + 1]bool{} && narrow == [Backbone + 1]bool{}
+	return sound
 }
 
 // PortSpeed is the speed in bits/s that Device.Ports are counted in: a member

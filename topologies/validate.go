@@ -94,8 +94,8 @@ type finding struct {
 
 // Validate checks a whole topology and gives all that is wrong with it, joined
 // in the order of the topology, or nil. Beside each thing's own limits it
-// checks that names are unique, that everything named exists, that no device
-// is without a bundle, has more than 1,000 Pb/s of them or more members than
+// checks that names are unique, that everything named exists, that every
+// aggregate has more-specifics enough to be announced, that no device is without a bundle, has more than 1,000 Pb/s of them or more members than
 // ports, and that under valley-free export every originating device can hear of
 // every prefix. Its time is linear in bundles, times one 512th of the
 // originating devices.
@@ -127,7 +127,7 @@ func (t *Topology) subject(f finding) string {
 }
 
 func (t *Topology) check(report func(finding)) {
-	c := checker{t: t, x: t.Index(), report: report}
+	c := checker{t: t, x: t.Index(), covered: newCovered(t), report: report}
 	c.whole()
 	for i := range t.Devices {
 		c.device(i)
@@ -149,10 +149,11 @@ func (t *Topology) check(report func(finding)) {
 type bare string
 
 type checker struct {
-	t      *Topology
-	x      *Index
-	report func(finding)
-	failed bool
+	t       *Topology
+	x       *Index
+	covered covered
+	report  func(finding)
+	failed  bool
 }
 
 func (c *checker) add(p part, index int, field string, value any, want string) {
@@ -330,15 +331,8 @@ func (c *checker) prefix(i int) {
 		bad("bandwidth", bare(yamltree.FormatCapacity(p.Bandwidth)),
 			fmt.Sprintf("want %s to %s", yamltree.FormatCapacity(minBandwidth), yamltree.FormatCapacity(yamltree.MaxCapacity)))
 	}
-	if a := p.Aggregate; a != nil {
-		switch {
-		case a.By != BySupporting && a.By != ByCapacity:
-			bad("aggregate", a.By, "want "+BySupporting+" or "+ByCapacity)
-		case a.Withdraw < 1 || a.Withdraw > a.Announce:
-			bad("aggregate", bare(fmt.Sprintf("withdraw %d", a.Withdraw)), fmt.Sprintf("want 1 to announce, which is %d", a.Announce))
-		case len(c.t.Specifics(i)) == 0:
-			bad("aggregate", p.Prefix.String(), "no more-specific prefix in the topology")
-		}
+	if p.Aggregate != nil {
+		c.aggregate(i, bad)
 	}
 	if len(p.Origins) == 0 {
 		bad("origins", 0, "want at least one device")
