@@ -132,8 +132,13 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 	sc := &Scenario{Source: data, Name: m.Get("name").Text(strings.TrimSuffix(filepath.Base(file), ".yaml"))}
 	sc.Engine = m.Get("engine").Enum(GoBGP, append(Engines(), Both)...)
 	sc.Seed = uint64(m.Get("seed").Int(1, 1, 1<<62))
-	sc.Topology = sc.readTopology(m.Need("topology"), filepath.Dir(file))
-	sc.readFIB(m.Get("fib"), m.Get("topology"))
+	hardware, known := sc.readFIB(m.Get("fib")), KnownASICs()
+	sc.Topology = sc.readTopology(m.Need("topology"), filepath.Dir(file), func(role topologies.Role, asic string) string {
+		if hardware(role).profile != nil {
+			return "" // of whatever name
+		}
+		return known(role, asic)
+	})
 	t := m.Get("thresholds").Map("nlri", "updates", "radius")
 	sc.Thresholds = Thresholds{
 		NLRI:    int(t.Get("nlri").Int(0, 1, 1<<31)),
@@ -143,6 +148,7 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 	if sc.Topology == nil {
 		return nil, doc.Err()
 	}
+	sc.equip(hardware)
 	sc.readDamping(m.Get("damping"))
 	for _, n := range m.Get("expect-violated").List() {
 		sc.Expect = append(sc.Expect, n.Text(""))
@@ -157,7 +163,7 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 
 // readTopology reads a preset's name, a topology inline, or `{file: PATH}`,
 // relative to the scenario's folder. It gives nil after an error.
-func (sc *Scenario) readTopology(n yamltree.Node, folder string) *topologies.Topology {
+func (sc *Scenario) readTopology(n yamltree.Node, folder string, asics topologies.ASICRule) *topologies.Topology {
 	if n.IsScalar() {
 		t, err := topologies.Preset(n.Text(""))
 		if err != nil {
@@ -167,7 +173,7 @@ func (sc *Scenario) readTopology(n yamltree.Node, folder string) *topologies.Top
 		return t
 	}
 	if !n.IsMap() || len(n.Entries()) != 1 || n.Entries()[0].Name != "file" {
-		return topologies.ReadNode(n)
+		return topologies.ReadNode(n, asics)
 	}
 	file := n.Entries()[0].Node
 	data, path, err := sc.readBeside(folder, file.Text(""))
@@ -175,7 +181,7 @@ func (sc *Scenario) readTopology(n yamltree.Node, folder string) *topologies.Top
 		file.Reject("%v", err)
 		return nil
 	}
-	t, err := topologies.Read(path, data)
+	t, err := topologies.Read(path, data, asics)
 	if err != nil {
 		file.Reject("%v", err)
 		return nil

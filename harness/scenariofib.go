@@ -11,7 +11,8 @@ import (
 	"github.com/bagrig/bagrig/topologies/yamltree"
 )
 
-// readFIB reads the hardware of all devices, then that of roles, which wins.
+// readFIB reads the hardware of all devices, then that of roles, which wins, and
+// gives what a device of a role has.
 // A device keeps the profile that the topology names where neither has one.
 //
 //	fib:
@@ -20,7 +21,7 @@ import (
 //	  compare: true
 //	  profile: jericho3
 //	  roles: {spine: {profile: {name: tiny, like: tomahawk5, groups: 8}}}
-func (sc *Scenario) readFIB(n, topology yamltree.Node) {
+func (sc *Scenario) readFIB(n yamltree.Node) func(topologies.Role) deviceHardware {
 	m := n.Map("algorithm", "overflow", "compare", "profile", "roles")
 	sc.Compare = m.Get("compare").Bool(false)
 	all := readHardware(m)
@@ -32,18 +33,27 @@ func (sc *Scenario) readFIB(n, topology yamltree.Node) {
 		}
 		roles[e.Name] = readHardware(e.Node.Map("algorithm", "overflow", "profile"))
 	}
-	if sc.Topology == nil {
-		return
+	return func(role topologies.Role) deviceHardware { return all.but(roles[role.String()]) }
+}
+
+// KnownASICs is the rule for topologies that every ASIC is a built-in profile.
+func KnownASICs() topologies.ASICRule {
+	known := profileNames()
+	return func(_ topologies.Role, asic string) (want string) {
+		if slices.Contains(known, asic) {
+			return ""
+		}
+		return "unknown profile: want one of " + strings.Join(known, ", ")
 	}
+}
+
+// equip gives each device the profile and the options that it has.
+func (sc *Scenario) equip(has func(topologies.Role) deviceHardware) {
 	for _, d := range sc.Topology.Devices {
-		h := all.but(roles[d.Role.String()])
+		h := has(d.Role)
 		profile := h.profile
 		if profile == nil {
-			built, err := fib.Lookup(d.ASIC)
-			if err != nil {
-				topology.Reject("device %q: %v", d.Name, err)
-				return
-			}
+			built, _ := fib.Lookup(d.ASIC) // whose name was checked where it stands
 			profile = &built
 		}
 		sc.Hardware = append(sc.Hardware, state.Hardware{

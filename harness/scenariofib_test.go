@@ -106,8 +106,8 @@ func TestAnASICOfTheTopologyThatHasNoProfileIsAMistakeUnlessOneIsGiven(t *testin
   prefixes:
     - {prefix: 10.1.0.0/16, origins: [a]}
 `
-	if _, err := ReadScenario("x.yaml", []byte(lines)); err == nil || !strings.Contains(err.Error(), `device "a": profile "abacus"`) {
-		t.Errorf("got %v, want the device and its profile named", err)
+	if _, err := ReadScenario("x.yaml", []byte(lines)); err == nil || !strings.Contains(err.Error(), `x.yaml:4:68: field "topology.devices[0].asic": value "abacus": unknown profile`) {
+		t.Errorf("got %v, want the name refused where it stands", err)
 	}
 	if _, err := ReadScenario("x.yaml", []byte(lines+"fib: {profile: jericho3}\n")); err != nil {
 		t.Errorf("with a profile for all: got %v, want none", err)

@@ -9,8 +9,9 @@ type Finding struct {
 	Want                   string
 }
 
-// Findings gives what Validate says, piece by piece and in the same order.
-func Findings(t *Topology) []Finding {
+// Findings gives what Validate says, piece by piece and in the same order; the rules
+// judge names of ASICs beside.
+func Findings(t *Topology, rules ...ASICRule) []Finding {
 	var list []Finding
 	t.check(func(f finding) {
 		out := Finding{Device: -1, Bundle: -1, Prefix: -1, Field: f.field, Value: f.value, Want: f.want}
@@ -23,7 +24,7 @@ func Findings(t *Topology) []Finding {
 			out.Prefix = f.index
 		}
 		list = append(list, out)
-	})
+	}, rules...)
 	return list
 }
 

@@ -13,24 +13,42 @@ import (
 // The error is a *yamltree.Errs that holds everything that is wrong with the
 // file; file is the name it carries. Whatever the file says, Read allocates in
 // all at most 2 KiB for each of its bytes, and 512 MiB for what they describe.
-func Read(file string, data []byte) (*Topology, error) {
+// Names of ASICs, which this package does not know, are for the rules to judge.
+func Read(file string, data []byte, rules ...ASICRule) (*Topology, error) {
 	doc, err := yamltree.Parse(file, data)
 	if err != nil {
 		return nil, err
 	}
-	t := readMap(doc.Root())
+	t := readMap(doc.Root(), rules)
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
 	return t, nil
 }
 
+// ASICRule says what is wanted in place of the name of an ASIC that devices of a
+// role have, or nothing where the name is good.
+type ASICRule func(role Role, asic string) (want string)
+
+// wantASIC is the first objection to a name.
+func wantASIC(rules []ASICRule, role Role, asic string) string {
+	if !safeName(asic, false) {
+		return "want the name of a FIB profile, such as jericho3"
+	}
+	for _, rule := range rules {
+		if want := rule(role, asic); want != "" {
+			return want
+		}
+	}
+	return ""
+}
+
 // ReadNode reads a topology that stands inside another document: the name of a
 // preset, or a mapping in either of Read's forms. What is wrong is noted in
 // the node's document, and then the topology is nil.
-func ReadNode(n yamltree.Node) *Topology {
+func ReadNode(n yamltree.Node, rules ...ASICRule) *Topology {
 	if !n.IsScalar() {
-		return readMap(n)
+		return readMap(n, rules)
 	}
 	name := n.Text("")
 	t, err := Preset(name)
@@ -41,7 +59,7 @@ func ReadNode(n yamltree.Node) *Topology {
 	return t
 }
 
-func readMap(n yamltree.Node) *Topology {
+func readMap(n yamltree.Node, rules []ASICRule) *Topology {
 	if !n.Present() {
 		return nil
 	}
@@ -55,9 +73,9 @@ func readMap(n yamltree.Node) *Topology {
 		for _, field := range []string{"devices", "bundles", "prefixes"} {
 			m.Get(field).Reject(`a file holds either "generate" or a list of devices, not both`)
 		}
-		t = readShape(m)
+		t = readShape(m, rules)
 	} else {
-		t = readExplicit(m)
+		t = readExplicit(m, rules)
 	}
 	if n.Doc().Count() > before {
 		return nil
@@ -81,7 +99,7 @@ type explicit struct {
 	parts map[part][]yamltree.Map
 }
 
-func readExplicit(m yamltree.Map) *Topology {
+func readExplicit(m yamltree.Map, rules []ASICRule) *Topology {
 	e := explicit{t: &Topology{Name: m.Need("name").Text("")}, root: m, parts: map[part][]yamltree.Map{}}
 	for _, n := range m.Need("devices").List() {
 		e.device(n)
@@ -93,7 +111,7 @@ func readExplicit(m yamltree.Map) *Topology {
 		e.prefix(n)
 	}
 	if m.Get("devices").IsList() && m.Get("bundles").IsList() {
-		e.t.check(e.place)
+		e.t.check(e.place, rules...)
 	}
 	return e.t
 }

@@ -33,7 +33,7 @@ type shapeReader struct {
 }
 
 // readShape reads a generator description and builds its network, or gives nil.
-func readShape(m yamltree.Map) *Topology {
+func readShape(m yamltree.Map, rules []ASICRule) *Topology {
 	before := m.Node().Doc().Count()
 	r := shapeReader{g: m.Get("generate").Map(shapeFields...), fields: map[string]yamltree.Node{"name": m.Need("name"), "": m.Get("generate")}, missing: map[string]bool{"name": !m.Get("name").Present()}}
 	r.s.Name = r.fields["name"].Text("")
@@ -50,7 +50,7 @@ func readShape(m yamltree.Map) *Topology {
 		sound = false
 		r.place(field, value, want)
 	}
-	r.s.check(place)
+	r.s.check(place, rules...)
 	if !sound || m.Node().Doc().Count() > before {
 		return nil
 	}

@@ -24,13 +24,14 @@ const (
 // the names of the YAML form.
 type shapeCheck struct {
 	Shape
+	rules  []ASICRule
 	report func(field, value, want string)
 	seen   map[string]bool
 	fits   bool // every number that decides the size is in range
 }
 
-func (s Shape) check(report func(field, value, want string)) {
-	c := shapeCheck{Shape: s, seen: map[string]bool{}, fits: true}
+func (s Shape) check(report func(field, value, want string), rules ...ASICRule) {
+	c := shapeCheck{Shape: s, rules: rules, seen: map[string]bool{}, fits: true}
 	c.report = func(field, value, want string) {
 		if !c.seen[field] {
 			c.seen[field] = true
@@ -76,7 +77,7 @@ func (c *shapeCheck) whole() {
 	c.num("units.backbone", c.BackboneUnits, 0, maxUnits, "")
 	for role := Rack; role <= Backbone; role++ {
 		c.num("ports."+role.String(), c.Ports.Of(role), 0, maxMembers, "")
-		c.asics("asics."+role.String(), c.ASICs.Of(role))
+		c.asics(role, "asics."+role.String(), c.ASICs.Of(role))
 	}
 	if c.Backbones > 0 {
 		class, l := "bag-backbone", c.BagBackbone
@@ -100,9 +101,10 @@ func (c *shapeCheck) whole() {
 	}
 }
 
-func (c *shapeCheck) asics(field string, names []string) {
+func (c *shapeCheck) asics(role Role, field string, names []string) {
 	for _, name := range names {
-		c.word(safeName(name, false), field, fmt.Sprintf("%q", name), "want the name of a FIB profile, such as jericho3")
+		want := wantASIC(c.rules, role, name)
+		c.word(want == "", field, fmt.Sprintf("%q", name), want)
 	}
 }
 
@@ -210,9 +212,9 @@ func (c *shapeCheck) group(part string, given, k *FabricGroup) {
 	c.num(at(given.RackUnits != 0, "units.rack"), k.RackUnits, 0, maxUnits, "")
 	c.num(at(given.SpineUnits != 0, "units.spine"), k.SpineUnits, 1, maxUnits, "")
 	c.num(at(given.EdgeUnits != 0, "units.edge"), k.EdgeUnits, 1, maxUnits, "")
-	c.asics(at(len(given.RackASICs) > 0, "asics.rack"), k.RackASICs)
-	c.asics(at(len(given.SpineASICs) > 0, "asics.spine"), k.SpineASICs)
-	c.asics(at(len(given.EdgeASICs) > 0, "asics.edge"), k.EdgeASICs)
+	c.asics(Rack, at(len(given.RackASICs) > 0, "asics.rack"), k.RackASICs)
+	c.asics(Spine, at(len(given.SpineASICs) > 0, "asics.spine"), k.SpineASICs)
+	c.asics(Edge, at(len(given.EdgeASICs) > 0, "asics.edge"), k.EdgeASICs)
 	ratio := k.Oversubscription
 	c.word(ratio >= 0.1 && ratio <= 100 && math.Round(ratio*1000) == ratio*1000, at(given.Oversubscription != 0, "oversubscription"),
 		fmt.Sprint(ratio), "want 0.1 to 100, in thousandths")

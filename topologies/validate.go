@@ -126,8 +126,8 @@ func (t *Topology) subject(f finding) string {
 	return ""
 }
 
-func (t *Topology) check(report func(finding)) {
-	c := checker{t: t, x: t.Index(), covered: newCovered(t), report: report}
+func (t *Topology) check(report func(finding), rules ...ASICRule) {
+	c := checker{t: t, x: t.Index(), covered: newCovered(t), rules: rules, report: report}
 	c.whole()
 	for i := range t.Devices {
 		c.device(i)
@@ -152,6 +152,7 @@ type checker struct {
 	t       *Topology
 	x       *Index
 	covered covered
+	rules   []ASICRule
 	report  func(finding)
 	failed  bool
 }
@@ -202,8 +203,8 @@ func (c *checker) device(i int) {
 	if why := reservedASN(d.ASN); why != "" {
 		bad("asn", d.ASN, why)
 	}
-	if !safeName(d.ASIC, false) {
-		bad("asic", d.ASIC, "want the name of a FIB profile, such as jericho3")
+	if want := wantASIC(c.rules, d.Role, d.ASIC); want != "" {
+		bad("asic", d.ASIC, want)
 	}
 	if d.Units < 1 || d.Units > maxUnits {
 		bad("units", d.Units, fmt.Sprintf("want 1 to %d", maxUnits))

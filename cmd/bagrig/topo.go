@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/report"
 	"github.com/bagrig/bagrig/topologies"
 	"github.com/bagrig/bagrig/topologies/export"
@@ -77,7 +78,7 @@ func topoValidateCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var errs []error
 			for _, name := range args {
-				t, err := loadTopology(name)
+				t, err := loadTopology(name, harness.KnownASICs())
 				if err != nil {
 					errs = append(errs, err)
 					continue
@@ -166,7 +167,7 @@ func topoImportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, notes, err := export.ReadClab(args[0], data)
+			t, notes, err := export.ReadClab(args[0], data, harness.KnownASICs())
 			if err != nil {
 				return err
 			}
@@ -209,7 +210,7 @@ func topoSchemaCommand() *cobra.Command {
 }
 
 // loadTopology gives a preset or reads a file.
-func loadTopology(name string) (*topologies.Topology, error) {
+func loadTopology(name string, rules ...topologies.ASICRule) (*topologies.Topology, error) {
 	if slices.Contains(topologies.Presets(), name) {
 		return topologies.Preset(name)
 	}
@@ -220,7 +221,7 @@ func loadTopology(name string) (*topologies.Topology, error) {
 	if err != nil {
 		return nil, fmt.Errorf("topology: %w", err)
 	}
-	return topologies.Read(name, data)
+	return topologies.Read(name, data, rules...)
 }
 
 // readFile reads a file of YAML; what it should hold is named in errors.

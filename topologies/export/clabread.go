@@ -23,11 +23,11 @@ const noRole = "none"
 // members. Everything else comes from labels (Labels): a node's own, its
 // group's, its kind's or the defaults', the first that has one. What is
 // missing is asked for by name, at the place where it is missing; the error is
-// a *yamltree.Errs.
+// a *yamltree.Errs. Rules judge names of ASICs, as in topologies.Read.
 //
 // The notes say what was left out: nodes with the role "none", bridges, and
 // links that lead to no other device.
-func ReadClab(file string, data []byte) (t *topologies.Topology, notes []string, err error) {
+func ReadClab(file string, data []byte, rules ...topologies.ASICRule) (t *topologies.Topology, notes []string, err error) {
 	doc, err := yamltree.Parse(file, data)
 	if err != nil {
 		return nil, nil, err
@@ -38,7 +38,7 @@ func ReadClab(file string, data []byte) (t *topologies.Topology, notes []string,
 	}
 	r.file(doc.Root())
 	if doc.Err() == nil {
-		r.check()
+		r.check(rules)
 	}
 	if err := doc.Err(); err != nil {
 		return nil, nil, err
@@ -396,8 +396,8 @@ func (r *clabReader) ask(n yamltree.Node, class string, what []string) {
 }
 
 // check places what is wrong with the topology as a whole.
-func (r *clabReader) check() {
-	for _, f := range topologies.Findings(r.t) {
+func (r *clabReader) check(rules []topologies.ASICRule) {
+	for _, f := range topologies.Findings(r.t, rules...) {
 		at, subject := placed{node: r.top}, ""
 		switch {
 		case f.Device >= 0:
