@@ -333,10 +333,16 @@ func endpoint(n yamltree.Node) (node, port string) {
 	return node, port
 }
 
+// tooMany members are more than a bundle has, and far from an int's limit.
+const tooMany = 1 << 30
+
 // bundle makes the link a bundle, or a part of one that is there.
 func (r *clabReader) bundle(n yamltree.Node, own labels, a, b *topologies.Device) {
 	u, at := topologies.Bundle{A: a.Name, B: b.Name, Members: 1}, placed{node: n, fields: map[string]yamltree.Node{}}
-	class := classOf(a.Role, b.Role)
+	class := "" // not known while a role is asked for
+	if a.Role >= lowestRole && b.Role >= lowestRole {
+		class = classOf(a.Role, b.Role)
+	}
 	var missing []string
 	for _, f := range bundleFields {
 		if f.name == "a" || f.name == "b" {
@@ -355,9 +361,17 @@ func (r *clabReader) bundle(n yamltree.Node, own labels, a, b *topologies.Device
 				value.Reject("%s", want)
 			}
 		case f.name == "speed" || f.name == "length":
-			missing = append(missing, fmt.Sprintf("a %s (label bagrig.%s of the link, or bagrig.%s.%s or bagrig.%s in the labels of topology.defaults)",
-				f.name, f.name, class, f.name, f.name))
+			byClass := fmt.Sprintf("bagrig.%s.%s or ", class, f.name)
+			if class == "" {
+				byClass = ""
+			}
+			missing = append(missing, fmt.Sprintf("a %s (label bagrig.%s of the link, or %sbagrig.%s in the labels of topology.defaults)",
+				f.name, f.name, byClass, f.name))
 		}
+	}
+	if u.Members < 1 { // else another link's could make up for it
+		at.fields["members"].Reject("want at least 1")
+		return
 	}
 	if len(missing) > 0 {
 		r.ask(n, class, missing)
@@ -365,7 +379,7 @@ func (r *clabReader) bundle(n yamltree.Node, own labels, a, b *topologies.Device
 	}
 	key := bundleKey{u.A, u.B, u.Name, fmt.Sprint(u.Speed), fmt.Sprint(u.Length), u.Route, u.Optic}
 	if i, ok := r.bundles[key]; ok {
-		r.t.Bundles[i].Members += u.Members
+		r.t.Bundles[i].Members = min(r.t.Bundles[i].Members, tooMany) + min(u.Members, tooMany)
 		return
 	}
 	r.bundles[key] = len(r.t.Bundles)
@@ -409,9 +423,14 @@ func (r *clabReader) check(rules []topologies.ASICRule) {
 			at.node, subject = r.originatesAt[p.Origins[0]], fmt.Sprintf("prefix %s: ", p.Prefix)
 			at.fields = map[string]yamltree.Node{"prefix": at.node} // which the subject names
 		}
-		if n := at.fields[f.Field]; n.Present() {
+		n := at.fields[f.Field]
+		sum := f.Field == "members" && n.Scalar("1") != f.Value
+		switch {
+		case sum:
+			subject += fmt.Sprintf("with those of its parallel links members %s: ", f.Value)
+		case n.Present():
 			at.node = n
-		} else if f.Field != "" {
+		case f.Field != "":
 			subject += fmt.Sprintf("%s %s: ", f.Field, f.Value)
 		}
 		at.node.Reject("%s%s", subject, f.Want)
