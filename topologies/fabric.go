@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+
+	"github.com/bagrig/bagrig/topologies/yamltree"
 )
 
 // EdgeJoin is how a fabric meets the bags.
@@ -101,6 +104,7 @@ type FabricGroup struct {
 	Count                            int   // fabrics in each region, at least 1
 	Regions                          []int // ascending, from 1; nil: all
 	Spines, Racks                    int
+	NoRacks                          bool // no racks, whatever the shape has
 	Kind                             string
 	Edges                            EdgeJoin
 	Speed                            uint64
@@ -129,6 +133,9 @@ func (s *Shape) groups() []FabricGroup {
 
 func (s *Shape) complete(k *FabricGroup) {
 	k.Spines, k.Racks = or(k.Spines, s.Spines), or(k.Racks, s.Racks)
+	if k.NoRacks {
+		k.Racks = 0
+	}
 	k.Kind, k.Edges, k.Speed = or(k.Kind, s.Kind), or(k.Edges, s.Edges), or(k.Speed, s.Speed)
 	kind, _ := kindOf(k.Kind)
 	if k.Edges == EdgesByKind {
@@ -166,6 +173,31 @@ func orList(v, def []string) []string {
 		return def
 	}
 	return v
+}
+
+// whence says how members that are out of range follow from what is below.
+func (k *FabricGroup) whence(class string, planes int) string {
+	below, down, up, above := k.Spines, k.SpineEdge, k.EdgeBag, 1
+	if class == "spine-bag" {
+		below, down, up = k.Racks, k.RackSpine, k.SpineBag
+		if k.Edges == AllPlanes {
+			above = planes
+		}
+	}
+	if below < 1 {
+		return "there is nothing below that they could follow from: want members of 1 or more"
+	}
+	terms, per := fmt.Sprintf("%d x %d", below, down.Members), fmt.Sprint(k.Oversubscription)
+	if down.Speed != up.Speed {
+		terms, per = terms+" x "+yamltree.FormatCapacity(down.Speed), per+" x "+yamltree.FormatCapacity(up.Speed)
+	}
+	if above > 1 {
+		per += fmt.Sprintf(" x %d planes", above)
+	}
+	if strings.Contains(per, " x ") {
+		per = "(" + per + ")"
+	}
+	return fmt.Sprintf("they follow from %s / %s, rounded up: want at most %d, or members", terms, per, maxMembers)
 }
 
 // towards is the members of a bundle upwards, of so many that a device has,

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/leanovate/gopter"
 	"github.com/leanovate/gopter/gen"
 	"github.com/leanovate/gopter/prop"
@@ -198,5 +200,35 @@ func TestKindsSayWhereTheyAreFrom(t *testing.T) {
 	}
 	if got := len(Kinds()); got != len(kinds) {
 		t.Errorf("got %d kinds, want %d", got, len(kinds))
+	}
+}
+
+func TestAGroupMayHaveNoRacksWhereTheOthersHave(t *testing.T) {
+	const text = `name: some-racks
+generate:
+  regions: 1
+  planes: 2
+  fabrics: [{count: 1}, {count: 1, racks: 0}, {count: 1, racks: 3}]
+  spines: 2
+  racks: 4
+  kind: dsf
+  speed: 800G
+  bundles:
+    rack-spine: {members: 2, length: 30m}
+    spine-edge: {members: 4, length: 300m}
+    edge-bag: {members: 2, length: 3km}
+`
+	top, err := Read("t.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	racks := map[string]int{}
+	for _, d := range top.Devices {
+		if d.Role == Rack {
+			racks[d.Fabric]++
+		}
+	}
+	if diff := cmp.Diff(racks, map[string]int{"r1-f1": 4, "r1-f3": 3}); diff != "" {
+		t.Errorf("racks by fabric: got (-) want (+):\n%s", diff)
 	}
 }

@@ -71,6 +71,9 @@ func (r *shapeReader) place(field, value, want string) {
 		around = around[:max(strings.LastIndex(around, "."), 0)]
 	}
 	switch n := r.fields[field]; {
+	case around == field && value == "":
+		n.Reject("%s", want)
+		return
 	case around == field && n.IsScalar():
 		n.Reject("%s", want)
 		return
@@ -128,7 +131,11 @@ func names(n yamltree.Node) (list []string) {
 	if n.Present() && n.IsScalar() {
 		return []string{n.Text("")}
 	}
-	for _, item := range n.List() {
+	items := n.List()
+	if n.IsList() && len(items) == 0 {
+		n.Reject("want at least one name")
+	}
+	for _, item := range items {
 		list = append(list, item.Text(""))
 	}
 	return list
@@ -169,7 +176,10 @@ func (r *shapeReader) shared(name string) yamltree.Node {
 	if needed {
 		return r.need(name)
 	}
-	return r.get(r.g, "", name)
+	// What every group says is judged there.
+	n := r.get(r.g, "", name)
+	r.missing[name] = !n.Present()
+	return n
 }
 
 func (r *shapeReader) group(part string, m yamltree.Map) FabricGroup {
@@ -181,9 +191,14 @@ func (r *shapeReader) group(part string, m yamltree.Map) FabricGroup {
 	if !m.Get("count").Present() {
 		k.Count = 1
 	}
+	if kind := m.Get("kind"); kind.Present() && k.Kind == "" {
+		kind.Reject(wantKind)
+	}
 	// 0 would be as the shape has it.
 	k.Spines = int(r.get(m, part, "spines").Int(0, 1, maxOwners))
-	k.Racks = int(r.get(m, part, "racks").Int(0, 1, maxOwners))
+	racks := r.get(m, part, "racks")
+	k.Racks = int(racks.Int(0, 0, maxOwners))
+	k.NoRacks = racks.Present() && racks.Int(1, 0, maxOwners) == 0
 	units := r.perRole(m, part, "units", lowerRoles)
 	k.RackUnits = int(units["rack"].Int(0, 1, maxUnits))
 	k.SpineUnits = int(units["spine"].Int(0, 1, maxUnits))

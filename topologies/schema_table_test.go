@@ -191,7 +191,7 @@ func groupShape() shape {
 		may("count", wholeShape(1, maxFabrics, "fabrics in each region")),
 		may("regions", regionsShape()),
 		may("spines", wholeShape(1, maxOwners, "spines in each fabric")),
-		may("racks", wholeShape(1, maxOwners, "racks in each fabric")),
+		may("racks", wholeShape(0, maxOwners, "racks in each fabric; 0 is no such layer")),
 		may("kind", enumShape("kind of the fabrics", kinds[:]...)),
 		may("edges", edgesShape()),
 		may("oversubscription", ratioShape()),

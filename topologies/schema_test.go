@@ -309,7 +309,7 @@ func TestSchemaRefusesFilesOfABadShape(t *testing.T) {
 	s := compiled(t)
 	// What only a reader of the whole network sees, and what is no YAML of the
 	// dialect at all.
-	network := []string{"aggregates", "apart", "generate-aggregates", "generate-apart", "generate-ports", "generate-too-large"}
+	network := []string{"aggregates", "apart", "generate-aggregates", "generate-apart", "generate-derived", "generate-ports", "generate-too-large"}
 	dialect := []string{"generate", "syntax", "two-documents"}
 	files, err := filepath.Glob("testdata/bad/*.yaml")
 	if err != nil || len(files) == 0 {

@@ -129,7 +129,9 @@ func (c *shapeCheck) link(part, class string, given, l Link) {
 	}
 	c.sized(at(given.Members != 0, "members"), l.Members, 1, maxMembers, "")
 	c.num(at(given.Length != 0, "length"), l.Length, 0, maxLength, " metres")
-	c.sized(at(given.Sessions != 0, "sessions"), l.Sessions, 0, min(maxSessions, max(l.Members, 1)), " (of a bundle's members each session has one at least)")
+	if l.Sessions != 0 {
+		c.sized(at(given.Sessions != 0, "sessions"), l.Sessions, 1, min(maxSessions, max(l.Members, 1)), " (of a bundle's members each session has one at least)")
+	}
 	speed := "speed" // the shape's own, which most links have
 	if l.Speed != c.Speed {
 		speed = at(given.Speed != 0, "speed")
@@ -148,7 +150,9 @@ func (c *shapeCheck) given(part string, l Link) {
 		c.num(part+"members", l.Members, 1, maxMembers, "")
 	}
 	c.num(part+"length", l.Length, 0, maxLength, " metres")
-	c.num(part+"sessions", l.Sessions, 0, maxSessions, "")
+	if l.Sessions != 0 {
+		c.num(part+"sessions", l.Sessions, 1, maxSessions, "")
+	}
 	c.word(l.Speed == 0 || knownSpeed(l.Speed), part+"speed", yamltree.FormatCapacity(l.Speed), wantSpeed)
 	c.word(l.Optic == "" || safeName(l.Optic, false), part+"optic", fmt.Sprintf("%q", l.Optic), wantName)
 }
@@ -207,7 +211,7 @@ func (c *shapeCheck) group(part string, given, k *FabricGroup) {
 		return field
 	}
 	c.sized(at(given.Spines != 0, "spines"), k.Spines, 1, maxOwners, wantOwners)
-	c.sized(at(given.Racks != 0, "racks"), k.Racks, 0, maxOwners, wantOwners)
+	c.sized(at(given.Racks != 0 || given.NoRacks, "racks"), k.Racks, 0, maxOwners, wantOwners)
 	c.word(knownKind(k.Kind), at(given.Kind != "", "kind"), fmt.Sprintf("%q", k.Kind), wantKind)
 	c.num(at(given.RackUnits != 0, "units.rack"), k.RackUnits, 0, maxUnits, "")
 	c.num(at(given.SpineUnits != 0, "units.spine"), k.SpineUnits, 1, maxUnits, "")
@@ -230,8 +234,17 @@ func (c *shapeCheck) group(part string, given, k *FabricGroup) {
 		c.report(at(given.Spines != 0, "spines"), fmt.Sprint(k.Spines), fmt.Sprintf("want a multiple of the %d planes: each BAG plane joins one spine of every spine plane", c.Planes))
 	}
 	for _, l := range k.links(given) {
-		if l.derived && l.link.Members == 0 && !c.fits {
-			l.link.Members = 1 // what it follows from is reported already
+		if l.derived && c.derives(l) && (l.link.Members < 1 || l.link.Members > maxMembers) {
+			field := "bundles." + l.class
+			if l.given != (Link{}) {
+				field = part + field
+			}
+			none := l.class == "spine-bag" && k.Racks == 0
+			if c.fits || l.link.Members > 0 || none { // else what they follow from is reported already
+				c.report(field, fmt.Sprintf("members %d", l.link.Members), k.whence(l.class, c.Planes))
+			}
+			c.fits = false
+			l.link.Members = 1
 		}
 		c.link(part+"bundles."+l.class+".", l.class, l.given, l.link)
 	}
@@ -243,6 +256,16 @@ type groupLink struct {
 	class       string
 	given, link Link
 	derived     bool // its members may follow from others'
+}
+
+// derives tells whether a class's members are said neither by the group nor by
+// the whole shape.
+func (c *shapeCheck) derives(l groupLink) bool {
+	whole := c.EdgeBag
+	if l.class == "spine-bag" {
+		whole = c.SpineBag
+	}
+	return l.given.Members == 0 && whole.Members == 0
 }
 
 // links gives the classes that a fabric has bundles of, from the bottom up.

@@ -42,12 +42,19 @@ const (
 // no topology may use it.
 var fences = netip.MustParsePrefix("192.0.2.0/24")
 
-// The blocks of IPv6 that no router announces as unicast routes. A prefix that
-// only covers one, as ::/0 does, is fine.
-var unrouted6 = [...]struct {
+// The blocks that no router announces as unicast routes. A prefix that only
+// covers one, as a default route does, is fine.
+var unrouted = [...]struct {
 	block netip.Prefix
 	what  string
 }{
+	{netip.MustParsePrefix("0.0.0.0/8"), "this network (RFC 791 S3.2): want a prefix that is routed"},
+	{netip.MustParsePrefix("127.0.0.0/8"), "loopback (RFC 1122 S3.2.1.3): want a prefix that is routed"},
+	{netip.MustParsePrefix("169.254.0.0/16"), "link-local (RFC 3927): want a prefix that is routed"},
+	{netip.MustParsePrefix("224.0.0.0/4"), "multicast (RFC 5771): want a unicast prefix"},
+	{netip.MustParsePrefix("240.0.0.0/4"), "reserved (RFC 1112 S4): want a unicast prefix"},
+	{netip.MustParsePrefix("::/128"), "the unspecified address (RFC 4291 S2.5.2): want a prefix that is routed"},
+	{netip.MustParsePrefix("::1/128"), "loopback (RFC 4291 S2.5.3): want a prefix that is routed"},
 	// GoBGP's text form of an address in it is that of the IPv4 address.
 	{netip.MustParsePrefix("::ffff:0:0/96"), "an IPv4 address in IPv6 form (RFC 4291 S2.5.5.2): want it as IPv4"},
 	{netip.MustParsePrefix("fe80::/10"), "link-local (RFC 4291 S2.5.6): want a prefix that is routed"},
@@ -361,7 +368,7 @@ func badPrefix(p netip.Prefix) string {
 	case p.Overlaps(fences):
 		return fmt.Sprintf("overlaps %s, which the rig keeps for its fences: want another", fences)
 	}
-	for _, b := range unrouted6 {
+	for _, b := range unrouted {
 		if p.Bits() >= b.block.Bits() && b.block.Contains(p.Addr()) {
 			return b.what
 		}
