@@ -78,7 +78,7 @@ func placed(p damping.Plan, t *topologies.Topology) error {
 	}
 	for i, r := range p.Told {
 		if _, ok := topologies.ParseRole(r.Role); r.Role != "" && !ok {
-			return fmt.Errorf("plan %q: told rule %d: role %q: want spine, edge, bag, hub or backbone", p.Name, i+1, r.Role)
+			return fmt.Errorf("plan %q: told rule %d: role %q: want rack, spine, edge, bag, hub or backbone", p.Name, i+1, r.Role)
 		}
 		if err := unknown("told", i, r.Class, "prefixes", prefixes); err != nil {
 			return err

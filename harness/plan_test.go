@@ -54,7 +54,7 @@ func TestMistakesInAPlanHaveAPosition(t *testing.T) {
 		"damping:\n  told:\n    - quantize: {error: 2.0}": `x.yaml:4:17: field "damping.told[0].quantize": quantize: error bound 2: want 0 to 1`,
 		"damping:\n  settle: 1s\n  preset: openconfig":    `x.yaml:3:3: field "damping": pipeline "openconfig": bundle stage 1: holddown 30s: settles in 30s, longer`,
 		"damping: {bundle-rules: [{}, {class: a}]}":       `x.yaml:2:10: field "damping": plan "": bundle rule 2: never used: rule 1 fits all`,
-		"damping: {told-rules: [{role: tor}]}":            `x.yaml:2:10: field "damping": plan "": told rule 1: role "tor": want spine, edge, bag, hub or backbone`,
+		"damping: {told-rules: [{role: tor}]}":            `x.yaml:2:10: field "damping": plan "": told rule 1: role "tor": want rack, spine, edge, bag, hub or backbone`,
 		"damping: {told-rules: [{class: x}]}":             `x.yaml:2:10: field "damping": plan "": told rule 1: class "x": the topology's prefixes have fabric, region, spine`,
 		"damping: {bundle-rules: [{class: x}]}":           `x.yaml:2:10: field "damping": plan "": bundle rule 1: class "x": the topology's bundles have bag-bag, edge-bag, spine-edge`,
 	} {

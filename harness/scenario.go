@@ -210,7 +210,7 @@ func (sc *Scenario) readSpeakers(n yamltree.Node) {
 	sc.setKnobs(all, func(topologies.Device) bool { return true })
 	for _, e := range groups["roles"].Entries() {
 		if _, ok := topologies.ParseRole(e.Name); !ok {
-			e.Node.Reject("unknown role %q: want spine, edge, bag, hub or backbone", e.Name)
+			e.Node.Reject("unknown role %q: want rack, spine, edge, bag, hub or backbone", e.Name)
 			continue
 		}
 		sc.setKnobs(e.Node.Entries(), func(d topologies.Device) bool { return d.Role.String() == e.Name })

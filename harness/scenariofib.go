@@ -28,7 +28,7 @@ func (sc *Scenario) readFIB(n yamltree.Node) func(topologies.Role) deviceHardwar
 	roles := map[string]deviceHardware{}
 	for _, e := range m.Get("roles").Entries() {
 		if _, ok := topologies.ParseRole(e.Name); !ok {
-			e.Key.Reject("unknown role %q: want spine, edge, bag, hub or backbone", e.Name)
+			e.Key.Reject("unknown role %q: want rack, spine, edge, bag, hub or backbone", e.Name)
 			continue
 		}
 		roles[e.Name] = readHardware(e.Node.Map("algorithm", "overflow", "profile"))

@@ -69,7 +69,7 @@ func TestMistakesInHardwareNameFieldAndValueWhereTheyAre(t *testing.T) {
 		{"fib: {overflow: compare}", `x.yaml:2:17: field "fib.overflow": value "compare": want one of "equal", "exceed"`},
 		{"fib: {profile: jericho9}", `x.yaml:2:16: field "fib.profile": value "jericho9": want one of`},
 		{"fib: {compare: maybe}", `field "fib.compare": value "maybe": want true or false`},
-		{"fib: {roles: {tor: {overflow: share}}}", `unknown role "tor": want spine, edge, bag, hub or backbone`},
+		{"fib: {roles: {tor: {overflow: share}}}", `unknown role "tor": want rack, spine, edge, bag, hub or backbone`},
 		{"fib: {roles: {bag: {compare: true}}}", `unknown field: want`},
 		{"fib: {profile: {groups: 8, members: 9, width: 4}}", `field "fib.profile": missing field "name"`},
 		{"fib: {profile: {name: x, members: 9, width: 4}}", `field "fib.profile": missing field "groups"`},

@@ -1,10 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bagrig/bagrig/topologies"
 	"github.com/bagrig/bagrig/topologies/yamltree"
@@ -15,7 +18,7 @@ import (
 // characters a line; 0 = any number.
 func Topology(t *topologies.Topology, width int) string {
 	p := topologyPage{t: t, x: t.Index(), width: width}
-	return t.Summary() + "\n\n" + p.tiers() + "\n" + p.bundles() + p.prefixes() + "\n" + p.asns() + p.domains()
+	return t.Summary() + "\n\n" + p.tiers() + "\n" + p.bundles() + p.prefixes() + "\n" + p.asns() + p.domains() + p.gpus()
 }
 
 type topologyPage struct {
@@ -87,11 +90,10 @@ func (p *topologyPage) tiers() string {
 	var rows [][]string
 	for _, g := range groups {
 		d := &p.t.Devices[g[0]]
-		var planes, used, capacity span
+		var used, capacity span
+		planes := map[int]bool{}
 		for _, i := range g {
-			if plane := p.t.Devices[i].Plane; plane > 0 {
-				planes.add(uint64(plane))
-			}
+			planes[p.t.Devices[i].Plane] = true
 			used.add(p.members(i))
 			capacity.add(p.x.Full[i])
 		}
@@ -100,7 +102,7 @@ func (p *topologyPage) tiers() string {
 			there = whole(d.Ports * d.Units)
 		}
 		rows = append(rows, []string{
-			d.Role.String(), dash(d.Kind), whole(len(g)), planes.text(count), d.ASIC,
+			d.Role.String(), dash(d.Kind), whole(len(g)), planesText(planes), d.ASIC,
 			whole(d.Units), used.text(count), there, capacity.text(yamltree.FormatCapacity),
 		})
 	}
@@ -110,9 +112,42 @@ func (p *topologyPage) tiers() string {
 // members is how many ports a device's bundles take.
 func (p *topologyPage) members(device int) (n uint64) {
 	for _, b := range p.x.Of[device] {
-		n += uint64(p.t.Bundles[b].Members)
+		n += uint64(p.t.Bundles[b].Members) * ((p.t.Bundles[b].Speed + topologies.PortSpeed - 1) / topologies.PortSpeed)
 	}
 	return n
+}
+
+// planesText names planes, those that follow one another by the first and the
+// last; of many with gaps it gives the number. 0 is none.
+func planesText(set map[int]bool) string {
+	var runs [][2]int
+	n := 0
+	for _, plane := range slices.Sorted(maps.Keys(set)) {
+		switch {
+		case plane == 0:
+			continue
+		case len(runs) > 0 && runs[len(runs)-1][1] == plane-1:
+			runs[len(runs)-1][1] = plane
+		default:
+			runs = append(runs, [2]int{plane, plane})
+		}
+		n++
+	}
+	const most = 3
+	if len(runs) == 0 {
+		return "-"
+	} else if len(runs) > most {
+		return fmt.Sprintf("%s of %s to %s", whole(n), whole(runs[0][0]), whole(runs[len(runs)-1][1]))
+	}
+	var parts []string
+	for _, r := range runs {
+		text := whole(r[0])
+		if r[0] < r[1] {
+			text += " to " + whole(r[1])
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // class is the roles that a bundle joins, as bundles of generated networks are
@@ -157,13 +192,17 @@ func (p *topologyPage) bundles() string {
 	return narrowTable(columns, rows, p.width)
 }
 
-// total is the capacity of several bundles in Tb/s or Pb/s: their sum in bits/s
-// need not fit 64 bits.
+// total is the capacity of several bundles in Tb/s or Pb/s, since their sum in
+// bits/s need not fit 64 bits, or exactly where it is less than 1 Tb/s.
 func (p *topologyPage) total(bundles []int) string {
-	tera := 0.0
+	tera, exact := 0.0, uint64(0)
 	for _, i := range bundles {
 		b := &p.t.Bundles[i]
 		tera += float64(b.Capacity(b.Members)) / 1e12
+		exact += b.Capacity(b.Members)
+	}
+	if tera < 1 {
+		return yamltree.FormatCapacity(exact)
 	}
 	if tera >= 1000 {
 		return strconv.FormatFloat(tera/1000, 'f', 1, 64) + "P"
@@ -229,39 +268,115 @@ func (p *topologyPage) asns() string {
 	return narrowTable(columns, rows, p.width)
 }
 
-// shared says what the devices that have one ASN have in common.
+// sharing are the ways in which devices may share an ASN, the narrowest first: a
+// device's key is that of all that it shares with, empty where the way is none
+// of its.
+var sharing = [...]struct {
+	name string
+	key  func(*topologies.Device) string
+}{
+	{"one device's", func(d *topologies.Device) string { return d.Name }},
+	{"a fabric and plane's", func(d *topologies.Device) string { return keyOf(d.Fabric != "" && d.Plane > 0, d) }},
+	{"a fabric's", func(d *topologies.Device) string {
+		return keyOf(d.Fabric != "", &topologies.Device{Region: d.Region, Fabric: d.Fabric})
+	}},
+	{"a region and plane's", func(d *topologies.Device) string { return keyOf(d.Fabric == "" && d.Region != "" && d.Plane > 0, d) }},
+	{"a region's", func(d *topologies.Device) string { return keyOf(d.Region != "", &topologies.Device{Region: d.Region}) }},
+	{"the tier's", func(*topologies.Device) string { return "all" }},
+}
+
+func keyOf(fits bool, d *topologies.Device) string {
+	if !fits {
+		return ""
+	}
+	return d.Region + "/" + d.Fabric + "/" + strconv.Itoa(d.Plane)
+}
+
+// shared says what the devices that have one ASN have in common; of fabrics that
+// share in several ways it names these.
 func shared(devices []*topologies.Device) string {
-	for _, plan := range []struct {
-		name string
-		key  func(*topologies.Device) string
-	}{
-		{"one device's", func(d *topologies.Device) string { return d.Name }},
-		{"a fabric and plane's", func(d *topologies.Device) string { return d.Region + "/" + d.Fabric + "/" + strconv.Itoa(d.Plane) }},
-		{"a fabric's", func(d *topologies.Device) string { return d.Region + "/" + d.Fabric }},
-		{"a region's", func(d *topologies.Device) string { return d.Region }},
-		{"the tier's", func(*topologies.Device) string { return "" }},
-	} {
-		keys, asns := map[string]uint32{}, map[uint32]string{}
-		fits := true
-		for _, d := range devices {
-			k := plan.key(d)
-			if asn, ok := keys[k]; ok && asn != d.ASN {
-				fits = false
-			}
-			if key, ok := asns[d.ASN]; ok && key != k {
-				fits = false
-			}
-			keys[k], asns[d.ASN] = d.ASN, k
-		}
-		if fits {
-			// Above the edges a fabric is a region.
-			if devices[0].Fabric == "" {
-				return strings.Replace(plan.name, "a fabric", "a region", 1)
-			}
-			return plan.name
+	for _, way := range sharing {
+		if sharedBy(devices, way.key) {
+			return way.name
 		}
 	}
-	return "of no plan"
+	fabrics, owner := map[string][]*topologies.Device{}, map[uint32]string{}
+	for _, d := range devices {
+		key := d.Region + "/" + d.Fabric
+		if before, ok := owner[d.ASN]; ok && before != key || d.Fabric == "" {
+			return "of no plan"
+		}
+		owner[d.ASN] = key
+		fabrics[key] = append(fabrics[key], d)
+	}
+	found := map[string]bool{}
+	for _, list := range fabrics {
+		found[shared(list)] = true
+	}
+	var names []string
+	for _, way := range sharing {
+		if found[way.name] {
+			names = append(names, way.name)
+		}
+	}
+	if found["of no plan"] || len(fabrics) < 2 {
+		return "of no plan"
+	}
+	return strings.Join(names, " or ")
+}
+
+// sharedBy tells whether devices have one ASN exactly where they have one key.
+func sharedBy(devices []*topologies.Device, key func(*topologies.Device) string) bool {
+	keys, asns := map[string]uint32{}, map[uint32]string{}
+	for _, d := range devices {
+		k := key(d)
+		asn, known := keys[k]
+		owner, taken := asns[d.ASN]
+		if k == "" || known && asn != d.ASN || taken && owner != k {
+			return false
+		}
+		keys[k], asns[d.ASN] = d.ASN, k
+	}
+	return true
+}
+
+// gpus says how many GPUs a fabric of each kind that there is has at most.
+func (p *topologyPage) gpus() string {
+	there := map[string]bool{}
+	for i := range p.t.Devices {
+		there[p.t.Devices[i].Kind] = true
+	}
+	text := ""
+	for _, k := range topologies.Kinds() {
+		if there[k.Name] {
+			text += folded(fmt.Sprintf("GPUs of a %s fabric: at most %s (published: %s)", k.Name, whole(k.GPUs), k.Source), cmp.Or(p.width, 110))
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	return "\n" + text
+}
+
+// folded is text in lines of at most so many characters, those after the first
+// indented.
+func folded(text string, width int) string {
+	var b strings.Builder
+	n := 0
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case n+1+utf8.RuneCountInString(word) > width:
+			b.WriteString("\n  ")
+			n = 2
+		default:
+			b.WriteByte(' ')
+			n++
+		}
+		b.WriteString(word)
+		n += utf8.RuneCountInString(word)
+	}
+	return b.String() + "\n"
 }
 
 // domains counts what devices and bundles fail with, where that is known.

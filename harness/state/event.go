@@ -188,7 +188,7 @@ func (e *Event) set(name, value string) error {
 		e.Loss = loss
 	case "role":
 		if _, ok := topologies.ParseRole(value); !ok {
-			return bad("want spine, edge, bag, hub or backbone")
+			return bad("want rack, spine, edge, bag, hub or backbone")
 		}
 		e.Role = value
 	case "plane":
@@ -346,7 +346,7 @@ func (e Event) expandBundle(t *topologies.Topology, b int32, members int) ([]Tim
 		return e.expandReplay(b, bundle)
 	case "degrade", "flap", "synchronised":
 		if e.Members < 1 || e.Members >= bundle.Members {
-			return nil, &FieldError{e.Kind, "members", strconv.Itoa(e.Members), fmt.Sprintf("want 1 to %d: bundle %q has %d", bundle.Members-1, bundle.Name, bundle.Members)}
+			return nil, &FieldError{e.Kind, "members", strconv.Itoa(e.Members), wantLeft(bundle)}
 		}
 		if e.Kind == "degrade" {
 			return now(e.Members), nil

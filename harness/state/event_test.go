@@ -105,7 +105,7 @@ func TestMistakesInAnEventNameTheFieldAndItsValue(t *testing.T) {
 		{"replay", map[string]string{"bundle": "a--b"}, `file "": missing`},
 		{"synchronised", map[string]string{"bundle": "a--b", "members": "1", "count": "1", "period": "2s"}, `bundle "a--b": unknown field`},
 		{"up", map[string]string{"bundle": "a--b", "at": "-1s"}, `at "-1s"`},
-		{"set", map[string]string{"role": "tor", "knob": "advertise", "value": "set"}, `role "tor": want spine`},
+		{"set", map[string]string{"role": "tor", "knob": "advertise", "value": "set"}, `role "tor": want rack`},
 		{"set", map[string]string{"all": "true", "knob": "colour", "value": "red"}, `knob "colour": knob "colour": want one of weights.source`},
 		{"drain", map[string]string{"plane": "0", "state": "warm"}, `plane "0"`},
 		{"drain", map[string]string{"plane": "1", "state": "wet"}, `state "wet": want live, warm or drained`},
