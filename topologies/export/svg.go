@@ -58,6 +58,8 @@ type drawing struct {
 	*layout
 	b      strings.Builder
 	widest uint64
+	// What is drawn that the legend speaks of.
+	banded, numbered bool
 }
 
 func num(v float64) string {
@@ -169,6 +171,7 @@ func (d *drawing) line(n line) {
 
 // band stands for lines that would be one dark area anyway.
 func (d *drawing) band(g *group) {
+	d.banded = true
 	count := 0
 	a, b := [2]float64{g.lines[0].a.x, g.lines[0].a.x}, [2]float64{g.lines[0].b.x, g.lines[0].b.x}
 	for _, n := range g.lines {
@@ -204,6 +207,7 @@ func (d *drawing) devices() {
 		fmt.Fprintf(&d.b, "<g data-devices=\"%d\"><title>%s</title><rect x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" rx=\"2\" fill=\"%s\" stroke=\"#333\" stroke-width=\"0.8\"/>",
 			len(q.alike)+1, escape(d.deviceText(q)), num(q.x-half), num(q.y-half), num(2*half), num(2*half), planeColour(v.Plane))
 		if v.Plane > 0 && v.Plane < 100 && half >= 6 {
+			d.numbered = true
 			fmt.Fprintf(&d.b, "<text x=\"%s\" y=\"%s\" class=\"n\">%d</text>", num(q.x), num(q.y+3.2), v.Plane)
 		}
 		d.b.WriteString("</g>\n")
@@ -310,6 +314,7 @@ func (d *drawing) labels() {
 			d.rowLabels(s.devices[0], s.x-labelWide+10)
 		}
 	}
+	taken := map[[2]float64]int{}
 	for _, g := range d.groups() {
 		sizes := d.sizes(g)
 		if g.arcs {
@@ -322,11 +327,33 @@ func (d *drawing) labels() {
 		} else if a.of != nil {
 			x = a.of.x + 10
 		}
-		y := a.y - rowGap/2
-		d.text(x, y-8, `font-style="italic"`, g.class+", "+sizes[1])
+		place := [2]float64{x, a.y}
+		y := a.y - rowGap/2 + labelOffset(taken[place])
+		taken[place]++
+		name := g.class + ", " + sizes[1]
+		d.ground(x-3, y-18, 6+max(textWide(name), 0.9*textWide(sizes[0])), 27)
+		d.text(x, y-8, `font-style="italic"`, name)
 		d.text(x, y+5, `class="s" font-size="10"`, sizes[0])
 	}
 	d.b.WriteString("</g>\n")
+}
+
+// labelOffset moves the labels of several classes that begin in one row apart,
+// such as those of bundles that skip a tier: below the first, above it, ...
+func labelOffset(nth int) float64 {
+	const high = 27
+	if nth%2 == 1 {
+		return high * float64(nth/2+1)
+	}
+	return -high * float64(nth/2)
+}
+
+// textWide is about how wide text of the usual size is.
+func textWide(s string) float64 { return 5.9 * float64(len(s)) }
+
+// ground is what makes a label readable over lines that pass below it.
+func (d *drawing) ground(x, y, wide, high float64) {
+	fmt.Fprintf(&d.b, "<rect x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" rx=\"3\" fill=\"#fff\" fill-opacity=\"0.8\"/>\n", num(x), num(y), num(wide), num(high))
 }
 
 // rowLabels names the rows of one place: how many, and of what.
@@ -370,8 +397,8 @@ func (d *drawing) arcLabel(g *group, s string) {
 		high = max(high, arcHeight(n.a, n.b))
 	}
 	x, y := (left+right)/2, g.lines[0].a.y-d.side()/2-high-6
-	wide := 5.9 * float64(len(s)) // about, which will do: other arcs may pass here
-	fmt.Fprintf(&d.b, "<rect x=\"%s\" y=\"%s\" width=\"%s\" height=\"15\" rx=\"3\" fill=\"#fff\" fill-opacity=\"0.8\"/>\n", num(x-wide/2), num(y-11), num(wide))
+	wide := textWide(s)
+	d.ground(x-wide/2, y-11, wide, 15) // other arcs may pass here
 	d.text(x, y, `text-anchor="middle"`, s)
 }
 
@@ -393,6 +420,26 @@ func (d *drawing) legend(y float64) {
 		d.text(x+36, y, "", text)
 		x += 36 + 7*float64(len(text)) + 20
 	}
-	d.text(margin, y+18, `class="s"`, "A line is a bundle, as wide as the root of its capacity. Colours and numbers are planes.")
-	d.text(margin, y+32, `class="s"`, "A stack stands for fabrics that are alike: one of them is drawn.")
+	d.text(margin, y+18, `class="s"`, "A line is a bundle, as wide as the root of its capacity. "+d.planesText())
+	text := "A stack stands for fabrics that are alike: one of them is drawn."
+	if d.banded {
+		text += fmt.Sprintf(" A grey area is more than %d bundles between two rows.", mostLines)
+	}
+	d.text(margin, y+32, `class="s"`, text)
+}
+
+// planesText says how planes are told apart.
+func (d *drawing) planesText() string {
+	last := 0
+	for i := range d.t.Devices {
+		last = max(last, d.t.Devices[i].Plane)
+	}
+	text := "Colours are planes"
+	if d.numbered {
+		text = "Colours and numbers are planes"
+	}
+	if last > len(planeColours) {
+		text += fmt.Sprintf("; colours come again after %d", len(planeColours))
+	}
+	return text + "."
 }
