@@ -51,7 +51,8 @@ func newCase(r *rand.Rand) *agreement {
 		s.FabricAggregate = &topologies.Aggregate{By: topologies.BySupporting, Announce: 2, Withdraw: 1 + r.Uint64N(2), Suppress: r.IntN(2) == 0}
 	}
 	if r.IntN(3) == 0 {
-		s.RegionAggregate = &topologies.Aggregate{By: topologies.ByCapacity, Announce: 20e12, Withdraw: 8e12, Suppress: r.IntN(2) == 0}
+		most := uint64(s.Fabrics*s.EdgeBag.Members) * s.Speed // that a bag has below it
+		s.RegionAggregate = &topologies.Aggregate{By: topologies.ByCapacity, Announce: min(20e12, most), Withdraw: min(8e12, most), Suppress: r.IntN(2) == 0}
 	}
 	var err error
 	if c.topology, err = topologies.Generate(s); err != nil {
