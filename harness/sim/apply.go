@@ -171,7 +171,7 @@ func (e *Engine) startAgain(d int) (up []int32) {
 	}
 	dev.away = false
 	dev.core = speakers.New(cfg)
-	dev.inbox = nil
+	dev.inbox, dev.others = nil, nil
 	clear(dev.told)
 	e.input(d, speakers.Input{Kind: speakers.Originate})
 	for _, b := range up {

@@ -63,6 +63,10 @@ type Engine struct {
 	counters  state.Counters
 	onRound   func()
 	effects   []speakers.Effect
+	inputs    []speakers.Input // room for what a step is given
+	spare     [][]arrival      // inboxes that were emptied
+	heardBits bits             // by direction: a bit for each prefix that the other end was told and not withdrawn
+	paths     paths
 	configs   *speakers.Configs
 }
 
@@ -71,17 +75,27 @@ type device struct {
 	core   *speakers.Core
 	told   []told // by prefix
 	drain  topologies.DrainState
-	away   bool // its speaker has stopped and not started again
-	links  []link
-	inbox  []speakers.Input // what has come since the last freeze
-	frozen []speakers.Input // what the next step takes, or the last one took
+	away   bool             // its speaker has stopped and not started again
+	links  []link           // in the order of the core's sessions
+	inbox  []arrival        // what has come since the last freeze
+	others []speakers.Input // of it, what is no route
+	frozen []arrival        // what the next step takes
+	rest   []speakers.Input // of it, what is no route
 }
+
+// arrival is a route or a withdrawal that has come, or another input.
+type arrival struct {
+	bundle int32
+	prefix int32           // notRoute: the input is the next of those that are no route
+	route  *speakers.Route // nil = withdrawn
+}
+
+const notRoute = -1
 
 // told is what a speaker tells of a prefix now, as its neighbours hear it.
 type told struct {
-	route speakers.Told
-	heard speakers.Route // with the speaker's own ASN before the path
-	path  uint64         // state.HashPath of heard.Path
+	heard *speakers.Route // with the speaker's own ASN before the path; nil = none is told
+	path  uint64          // state.HashPath of heard.Path
 }
 
 // link is a session as one of its ends sees it.
@@ -103,8 +117,7 @@ type session struct {
 
 // direction is what one end, the bundle's A first, tells the other.
 type direction struct {
-	heard   []uint64 // a bit for each prefix that the other end was told and not withdrawn
-	held    bool     // by an event
+	held    bool // by an event
 	waiting []message
 }
 
@@ -114,7 +127,7 @@ type message struct {
 	prefix   int32
 	withdraw bool
 	dump     bool
-	route    speakers.Route
+	route    *speakers.Route // nil where withdrawn
 	path     uint64
 }
 
@@ -125,11 +138,12 @@ func New(opts Options) (*Engine, error) {
 	t := opts.Topology
 	e := &Engine{
 		opts: opts, topology: t, index: t.Index(), prefixes: len(t.Prefixes),
-		devices: make([]device, len(t.Devices)), sessions: make([]session, len(t.Bundles)),
+		devices: make([]device, len(t.Devices)), sessions: make([]session, len(t.Bundles)), paths: paths{},
 	}
 	if e.settings = slices.Clone(opts.Settings); e.settings == nil {
 		e.settings = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(t.Devices))
 	}
+	e.heardBits = make(bits, 2*len(t.Bundles)*words(e.prefixes))
 	var err error
 	if e.schedule, err = opts.Schedule.start(e); err != nil {
 		return nil, err
@@ -146,6 +160,7 @@ func New(opts Options) (*Engine, error) {
 		cfg := e.coreConfig(d)
 		dev.core = speakers.New(cfg)
 		dev.told = make([]told, e.prefixes)
+		dev.links = make([]link, 0, len(cfg.Sessions))
 		for _, s := range cfg.Sessions {
 			dev.links = append(dev.links, e.linkOf(s.Bundle, d))
 		}
@@ -240,7 +255,9 @@ func (e *Engine) TakeLog() []state.NLRI {
 }
 
 func (e *Engine) input(device int, in speakers.Input) {
-	e.devices[device].inbox = append(e.devices[device].inbox, in)
+	dev := &e.devices[device]
+	dev.others = append(dev.others, in)
+	e.arrive(dev, arrival{prefix: notRoute})
 }
 
 // few joins the first names of a list.

@@ -95,9 +95,14 @@ func (e *Engine) digest() uint64 {
 				put(uint64(hop.Bundle), hop.Share)
 			}
 		}
-		for i := range dev.inbox {
-			in := &dev.inbox[i]
-			put(uint64(in.Kind), uint64(in.Bundle), uint64(in.Prefix), uint64(math.Float32bits(in.Route.Value)), state.HashPath(in.Route.Path))
+		for _, a := range dev.inbox {
+			put(uint64(a.bundle), uint64(a.prefix))
+			if a.route != nil {
+				put(uint64(math.Float32bits(a.route.Value)), flags(true, a.route.Valued), state.HashPath(a.route.Path))
+			}
+		}
+		for i := range dev.others {
+			put(uint64(dev.others[i].Kind), uint64(dev.others[i].Bundle), dev.others[i].Capacity)
 		}
 	}
 	return h.Sum64()
