@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/bagrig/bagrig/damping"
@@ -67,11 +68,18 @@ type Engine struct {
 	spare     [][]arrival      // inboxes that were emptied
 	heardBits bits             // by direction: a bit for each prefix that the other end was told and not withdrawn
 	paths     paths
+	self      *owner      // of the devices that are this engine's alone
+	cloned    atomic.Bool // since self was made, so that nothing is this engine's alone
+	marks     []string    // by Mark
+	noClone   error       // of a damping stage that cannot be cloned
 	configs   *speakers.Configs
 }
 
 // device is one speaker.
 type device struct {
+	owner  *owner        // who may change core, told and the table
+	marks  int           // how many of the engine's the table has heard of
+	seen   *state.Device // as the last snapshot had it; nil = something has changed since
 	core   *speakers.Core
 	told   []told // by prefix
 	drain  topologies.DrainState
@@ -82,6 +90,9 @@ type device struct {
 	frozen []arrival        // what the next step takes
 	rest   []speakers.Input // of it, what is no route
 }
+
+// owner stands for an engine. It has a size, so that no two are at one place.
+type owner struct{ _ byte }
 
 // arrival is a route or a withdrawal that has come, or another input.
 type arrival struct {
@@ -138,7 +149,7 @@ func New(opts Options) (*Engine, error) {
 	t := opts.Topology
 	e := &Engine{
 		opts: opts, topology: t, index: t.Index(), prefixes: len(t.Prefixes),
-		devices: make([]device, len(t.Devices)), sessions: make([]session, len(t.Bundles)), paths: paths{},
+		devices: make([]device, len(t.Devices)), sessions: make([]session, len(t.Bundles)), paths: paths{}, self: new(owner),
 	}
 	if e.settings = slices.Clone(opts.Settings); e.settings == nil {
 		e.settings = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(t.Devices))
@@ -157,8 +168,12 @@ func New(opts Options) (*Engine, error) {
 	e.configs = speakers.NewConfigs(t, e.index)
 	for d := range e.devices {
 		dev := &e.devices[d]
+		dev.owner = e.self
 		cfg := e.coreConfig(d)
 		dev.core = speakers.New(cfg)
+		if e.noClone == nil {
+			e.noClone = dev.core.CanClone()
+		}
 		dev.told = make([]told, e.prefixes)
 		dev.links = make([]link, 0, len(cfg.Sessions))
 		for _, s := range cfg.Sessions {
@@ -230,14 +245,11 @@ func (e *Engine) Advance(to time.Duration) { e.now = max(e.now, to) }
 func (e *Engine) Close() error { return nil }
 
 // Mark implements state.Engine.
-func (e *Engine) Mark(event string) {
-	for d := range e.tables {
-		e.tables[d].Mark(event)
-	}
-}
+func (e *Engine) Mark(event string) { e.marks = append(e.marks, event) }
 
 // Report implements state.Engine.
 func (e *Engine) Report(device int) fib.Report {
+	e.own(device)
 	return e.tables[device].Report(e.topology.Devices[device].Name)
 }
 

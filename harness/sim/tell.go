@@ -50,7 +50,7 @@ func (e *Engine) thaw(dev *device) []speakers.Input {
 
 // step gives a device's core what was frozen, and carries its effects out.
 func (e *Engine) step(d int) error {
-	dev := &e.devices[d]
+	dev := e.own(d)
 	in := e.thaw(dev)
 	dump := dev.core.Restarting() // what it then tells is the first dump of its sessions
 	var err error
