@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"reflect"
@@ -31,6 +32,8 @@ type judge struct {
 	trueOracle    *oracle.Oracle
 	damped, truth *oracle.State
 	recent        map[string]*oracle.State
+	known         map[*topologies.Settings]uint64 // see numberOf
+	texts         map[string]uint64
 }
 
 type heardBundle struct {
@@ -53,7 +56,7 @@ const recentStates = 8
 func newJudge(net *state.Network, settings []topologies.Settings) (*judge, error) {
 	plan := net.DampingPlan()
 	j := &judge{
-		net: net, recent: map[string]*oracle.State{}, devices: make([]oracle.Device, len(net.Topology.Devices)),
+		net: net, recent: map[string]*oracle.State{}, known: map[*topologies.Settings]uint64{}, texts: map[string]uint64{}, devices: make([]oracle.Device, len(net.Topology.Devices)),
 		trueOracle: oracle.New(net.Topology, nil),
 	}
 	j.dampedOracle = oracle.NewPlaced(net.Topology, j.levels())
@@ -197,10 +200,7 @@ func (j *judge) trueState() *oracle.State {
 }
 
 func (j *judge) state(which string, o *oracle.Oracle, w world) *oracle.State {
-	key := fmt.Sprint(which, j.seen, w.bundles)
-	for _, d := range w.devices {
-		key += fmt.Sprint(d.Drain, d.Announced, *d.Settings)
-	}
+	key := j.key(which, w)
 	if s, ok := j.recent[key]; ok {
 		return s
 	}
@@ -210,6 +210,46 @@ func (j *judge) state(which string, o *oracle.Oracle, w world) *oracle.State {
 	s := o.StateOf(w.bundles, w.devices)
 	j.recent[key] = s
 	return s
+}
+
+// key is all that a state follows from.
+func (j *judge) key(which string, w world) string {
+	key := binary.AppendUvarint(append(make([]byte, 0, 16*(len(w.bundles)+len(w.devices))), which...), uint64(j.seen))
+	for i := range w.bundles {
+		b := &w.bundles[i]
+		key = append(binary.AppendUvarint(key, b.Capacity), bit(b.Trial)|bit(b.Closed)<<1)
+	}
+	for i := range w.devices {
+		d := &w.devices[i]
+		key = binary.AppendUvarint(append(key, byte(d.Drain)), uint64(len(d.Announced)))
+		for _, p := range d.Announced {
+			key = binary.AppendUvarint(key, uint64(p))
+		}
+		key = binary.AppendUvarint(key, j.numberOf(d.Settings))
+	}
+	return string(key)
+}
+
+func bit(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+// numberOf numbers settings, equal ones alike. Nobody writes to settings, so that
+// each is looked into once.
+func (j *judge) numberOf(s *topologies.Settings) uint64 {
+	n, ok := j.known[s]
+	if !ok {
+		text := fmt.Sprint(*s)
+		if n, ok = j.texts[text]; !ok {
+			n = uint64(len(j.texts))
+			j.texts[text] = n
+		}
+		j.known[s] = n
+	}
+	return n
 }
 
 // transition is one bundle's change of what it passes, or one device's change
