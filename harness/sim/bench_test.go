@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/topologies"
 )
 
@@ -189,4 +190,73 @@ func BenchmarkConverge(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkClone copies converged presets, and the same with every
+// device copied because something happens to it.
+func BenchmarkClone(b *testing.B) {
+	for _, preset := range []string{"prometheus-mini", "prometheus"} {
+		t, err := topologies.Preset(preset)
+		if err != nil {
+			b.Fatal(err)
+		}
+		e, _ := converge(b, t)
+		b.Run(preset, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := e.Clone(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(preset+"/all devices changed", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c, err := e.Clone()
+				if err != nil {
+					b.Fatal(err)
+				}
+				for d := range c.devices {
+					c.own(d)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkCaseOfTheEngine plays 20 events on a clone of prometheus-mini and takes
+// a snapshot at every quiet, without a judge.
+func BenchmarkCaseOfTheEngine(b *testing.B) {
+	t, err := topologies.Preset("prometheus-mini")
+	if err != nil {
+		b.Fatal(err)
+	}
+	base, _ := converge(b, t)
+	user := userTime()
+	n := 0
+	for b.Loop() {
+		n++
+		e, err := base.Clone()
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range 20 {
+			at := (i/2*2 + 1) * len(t.Bundles) / 20
+			members := t.Bundles[at].Members
+			if i%2 == 0 {
+				members = members * 3 / 4
+			}
+			if err := e.Apply(context.Background(), []state.Change{{Kind: state.SetMembers, Bundle: int32(at), Members: members}}); err != nil {
+				b.Fatal(err)
+			}
+			for next := e.Now(); next != damping.Never; next = e.Next() {
+				e.Advance(next)
+				if err := e.Quiet(context.Background()); err != nil {
+					b.Fatal(err)
+				}
+				e.Snapshot()
+			}
+		}
+	}
+	b.ReportMetric(float64((userTime()-user).Microseconds())/float64(n), "us-user/case")
 }
