@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/harness"
@@ -130,6 +131,51 @@ func (c *agreement) event(r *rand.Rand) state.Event {
 		e.Value = map[string]string{"weights.missing": "skip", "advertise": "best-path", "divide": "none"}[e.Knob]
 	}
 	return e
+}
+
+// newWideCase is a case with events of every kind, and with any damping.
+func newWideCase(r *rand.Rand) *agreement {
+	c := newCase(r)
+	var err error
+	if c.pipeline, err = damping.Preset(pick(r, damping.Presets()...), c.topology.SmallestSpeed()); err != nil {
+		panic(err)
+	}
+	var events []state.Event
+	for _, e := range c.events {
+		if r.IntN(2) == 0 {
+			events = append(events, c.wideEvent(r)...)
+		}
+		events = append(events, e)
+	}
+	c.events = playable(c.topology, c.topology.Index(), events)
+	return c
+}
+
+// wideEvent draws an event of a kind that the rules of a plain case do not
+// all survive. What is held is released soon.
+func (c *agreement) wideEvent(r *rand.Rand) []state.Event {
+	bundle, device := pick(r, c.topology.Bundles...), pick(r, c.topology.Devices...).Name
+	switch r.IntN(8) {
+	case 0:
+		return []state.Event{{Kind: "reset", Bundle: bundle.Name, Silent: true}}
+	case 1:
+		return []state.Event{{Kind: "restart", Device: device, Takes: pick(r, 5*time.Second, time.Minute), Silent: true}}
+	case 2:
+		from := pick(r, bundle.A, bundle.B)
+		return []state.Event{{Kind: "hold", Bundle: bundle.Name, From: from, Silent: true}, c.event(r), {Kind: "release", Bundle: bundle.Name, From: from, Silent: true}}
+	case 3:
+		return []state.Event{{Kind: "down", Bundle: bundle.Name, Detect: pick(r, "bfd:150ms", "hold:9s"), Silent: true}}
+	case 4:
+		return []state.Event{{Kind: "grey", Bundle: bundle.Name, Loss: 0.25, Silent: true}}
+	case 5:
+		return []state.Event{{Kind: "down", Device: device, Silent: true}, {Kind: "up", Device: device, Silent: true}}
+	case 6:
+		return []state.Event{{Kind: "set", Device: device, Knob: "rib-batch", Value: pick(r, "0s", "200ms"), Silent: true}}
+	}
+	if bundle.Members == 1 {
+		return nil
+	}
+	return []state.Event{{Kind: "flap", Bundle: bundle.Name, Members: 1, Count: 1 + r.IntN(3), Period: 10 * time.Second, Silent: true}}
 }
 
 func (c *agreement) play(checks []state.Check) (err error) {

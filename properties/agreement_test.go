@@ -1,0 +1,377 @@
+package properties
+
+import (
+	stdcmp "cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/harness"
+	"github.com/bagrig/bagrig/harness/state"
+	"github.com/bagrig/bagrig/topologies"
+)
+
+// engines are those that are compared, the real one first.
+var engines = [2]string{harness.GoBGP, harness.Sim}
+
+// What may differ between the engines, and why:
+//
+//   - A cure's withdrawals: GoBGP sends nothing to a neighbour whose ASN is in a
+//     replaced path, so a real speaker withdraws before it tells anew; the
+//     simulator's neighbour hears the withdrawal alone. See speakers/gobgp.
+//   - UPDATE messages: a real session's dump packs prefixes; the simulator has one
+//     prefix a message. Prefixes are the unit of every law, messages are not.
+//   - Keepalives, OPENs, fences and End-of-RIBs, which only a real session has.
+//   - Real time.
+var apart = cmp.Options{
+	cmpopts.IgnoreFields(state.Row{}, "Quiet"),
+	cmpopts.IgnoreFields(state.Counters{}, "Updates", "Withdrawn", "EndOfRIB", "Keepalive", "Others", "Fences"),
+	cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.Prefix{}),
+}
+
+// witness is a check that keeps every moment that it is shown.
+type witness struct{ moments []state.Moment }
+
+func (w *witness) Name() string           { return "witness" }
+func (w *witness) Outcome() state.Outcome { return state.Outcome{Name: "witness"} }
+func (w *witness) Look(m *state.Moment)   { w.moments = append(w.moments, *m) }
+
+// duel is one network on both engines. They play in step, so that only what one
+// group of events showed is kept.
+type duel struct {
+	rigs   [2]*harness.Rig
+	seen   [2]witness
+	checks [2][]state.Check
+	judged int // routes compared with the oracle
+	nlri   int // compared
+	cures  int // withdrawals of the real engine alone
+}
+
+// agree plays a network on both engines and gives the first place where they, or
+// the oracle, differ. checks makes the rules for each; their findings are compared too.
+func agree(ctx context.Context, o harness.Options, events []state.Event, checks func() []state.Check) (d *duel, err error) {
+	d = &duel{}
+	o.Budget = standstill
+	for i, engine := range engines {
+		o.Engine = engine
+		if checks != nil {
+			d.checks[i] = checks()
+		}
+		o.Checks = append(slices.Clone(d.checks[i]), &d.seen[i])
+		if d.rigs[i], err = harness.Start(ctx, o); err != nil {
+			return d, fmt.Errorf("%s: %w", engine, err)
+		}
+		defer func() { err = errors.Join(err, d.rigs[i].Close()) }()
+	}
+	if err := d.bringUp(); err != nil {
+		return d, fmt.Errorf("bring-up: %w", err)
+	}
+	for len(events) > 0 {
+		n := 1 // events with a time may overlap those before them
+		for n < len(events) && events[n].At != 0 {
+			n++
+		}
+		failed, err := d.play(ctx, events[:n])
+		if err != nil {
+			return d, fmt.Errorf("%v: %w", events[:n], err)
+		}
+		if failed {
+			break
+		}
+		events = events[n:]
+	}
+	return d, d.compareFindings()
+}
+
+func (d *duel) bringUp() error {
+	real, _, _ := d.rigs[0].BringUp()
+	sim, _, _ := d.rigs[1].BringUp()
+	if diff := cmp.Diff(real, sim, apart); diff != "" || real.Withdrawn < sim.Withdrawn {
+		return fmt.Errorf("counters: gobgp %+v, sim %+v", real, sim)
+	}
+	return d.compareMoments()
+}
+
+// play plays events on both, and compares. Where both fail in the same way, that
+// is the end of the case.
+func (d *duel) play(ctx context.Context, events []state.Event) (failed bool, err error) {
+	var rows [2][]state.Row
+	var errs [2]string
+	for i := range d.rigs {
+		d.seen[i].moments = nil
+		var err error
+		if rows[i], err = d.rigs[i].Play(ctx, events...); err != nil {
+			errs[i] = err.Error()
+		}
+	}
+	if err := d.compareMoments(); err != nil {
+		return false, err
+	}
+	if errs[0] != errs[1] {
+		return false, fmt.Errorf("errors:\n  gobgp: %s\n  sim:   %s", errs[0], errs[1])
+	}
+	if diff := cmp.Diff(rows[0], rows[1], apart); diff != "" {
+		return false, fmt.Errorf("rows: gobgp - sim +\n%s", diff)
+	}
+	return errs[0] != "", nil
+}
+
+// compareMoments compares what both engines showed, and settled moments with the
+// oracle.
+func (d *duel) compareMoments() error {
+	real, sim := d.seen[0].moments, d.seen[1].moments
+	for i := range min(len(real), len(sim)) {
+		if err := d.compareMoment(&real[i], &sim[i]); err != nil {
+			return fmt.Errorf("at %v: %w", real[i].Snapshot.Time, err)
+		}
+	}
+	if len(real) != len(sim) {
+		return fmt.Errorf("quiet moments: gobgp has %d, sim has %d", len(real), len(sim))
+	}
+	return nil
+}
+
+func (d *duel) compareMoment(real, sim *state.Moment) error {
+	if real.Settled != sim.Settled || real.Full != sim.Full {
+		return fmt.Errorf("settled and at full health: gobgp %t, %t; sim %t, %t", real.Settled, real.Full, sim.Settled, sim.Full)
+	}
+	if err := compareSnapshots(real, sim); err != nil {
+		return err
+	}
+	if real.Settled && real.Damped.Err() == nil && len(real.Snapshot.Held) == 0 {
+		for i := range real.Snapshot.Devices {
+			for p := range real.Snapshot.Devices[i].Routes {
+				d.judged++
+				if text := (&EndState{}).compare(real, i, p); text != "" {
+					return threeAnswers(real, sim, i, p, text)
+				}
+			}
+		}
+	}
+	if real.Window == nil || sim.Window == nil {
+		return nil
+	}
+	if err := d.compareLogs(real.Window, sim.Window, real.Network); err != nil {
+		return err
+	}
+	if real.Window.Lasted != sim.Window.Lasted || real.Window.Effect != sim.Window.Effect {
+		return fmt.Errorf("window: gobgp lasted %v and %s, sim %v and %s", real.Window.Lasted, real.Window.Effect, sim.Window.Lasted, sim.Window.Effect)
+	}
+	return nil
+}
+
+// compareSnapshots gives the first device and prefix at which two snapshots differ.
+func compareSnapshots(real, sim *state.Moment) error {
+	if reflect.DeepEqual(real.Snapshot, sim.Snapshot) { // go-cmp alone takes minutes
+		return nil
+	}
+	for i := range real.Snapshot.Devices {
+		a, b := &real.Snapshot.Devices[i], &sim.Snapshot.Devices[i]
+		for p := range a.Routes {
+			if reflect.DeepEqual(a.Routes[p], b.Routes[p]) {
+				continue
+			}
+			if diff := cmp.Diff(a.Routes[p], b.Routes[p], apart); diff != "" {
+				return threeAnswers(real, sim, i, p, "gobgp - sim +\n"+diff)
+			}
+		}
+		if diff := cmp.Diff(a, b, apart, cmpopts.IgnoreFields(state.Device{}, "Routes")); diff != "" {
+			return fmt.Errorf("device %q: gobgp - sim +\n%s", real.Topology.Devices[i].Name, diff)
+		}
+	}
+	if diff := cmp.Diff(real.Snapshot, sim.Snapshot, apart, cmpopts.IgnoreFields(state.Snapshot{}, "Devices")); diff != "" {
+		return fmt.Errorf("snapshot: gobgp - sim +\n%s", diff)
+	}
+	return nil
+}
+
+// threeAnswers is the error of a route that is not the same everywhere.
+func threeAnswers(real, sim *state.Moment, device, prefix int, text string) error {
+	want := *real.Damped.Route(device, prefix)
+	want.Candidates = real.Damped.Receives(device, prefix)
+	return fmt.Errorf("%s: %s\n  gobgp:  %s\n  sim:    %s\n  oracle: %s", at(real.Network, device, prefix), text,
+		answer(real.Network, &real.Snapshot.Devices[device].Routes[prefix]), answer(sim.Network, &sim.Snapshot.Devices[device].Routes[prefix]), answer(real.Network, &want))
+}
+
+// answer is all of a route in one line.
+func answer(n *state.Network, r *state.Route) string {
+	var heard []string
+	for _, c := range r.Candidates {
+		heard = append(heard, fmt.Sprintf("%s over %s", candidateText(n, c), bundleName(n, c.Bundle)))
+	}
+	return fmt.Sprintf("%s; set %s; bottleneck %t %d; tells %s, warm %t, atomic %t, form %q; hears [%s]; hardware %v", reachText(n, r), setText(n, r.Set),
+		r.Valued, r.Bottleneck, toldText(n, r.Told), r.Told.Warm, r.Told.Atomic, r.Told.Form, strings.Join(heard, "; "), r.FIB.Members)
+}
+
+// compareLogs compares what every directed session carried, prefix by prefix and
+// round by round, the real engine's cures apart. A dump is told in any order.
+func (d *duel) compareLogs(real, sim *state.Window, n *state.Network) error {
+	a, cures := withoutCures(real.Log)
+	b, none := withoutCures(sim.Log)
+	d.nlri += len(a)
+	d.cures += cures - none
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return fmt.Errorf("NLRI, session and prefix by number, first difference:\n  gobgp: %s\n  sim:   %s", nlriText(n, a[i]), nlriText(n, b[i]))
+		}
+	}
+	if len(a) != len(b) {
+		longer := slices.MaxFunc([][]state.NLRI{a, b}, func(x, y []state.NLRI) int { return len(x) - len(y) })
+		return fmt.Errorf("NLRI: gobgp has %d, sim has %d; first one more: %s", len(a), len(b), nlriText(n, longer[min(len(a), len(b))]))
+	}
+	return nil
+}
+
+func nlriText(n *state.Network, x state.NLRI) string {
+	from := sender(n, x.Dir)
+	to, _ := peer(n, from, x.Dir.Bundle)
+	return fmt.Sprintf("round %d, %q to %q, prefix %s: withdraw %t, dump %t, valued %t %v, path %x", x.Round, n.Topology.Devices[from].Name,
+		n.Topology.Devices[to].Name, n.Topology.Prefixes[x.Prefix].Prefix, x.Withdraw, x.Dump, x.Valued, x.Value, x.Path)
+}
+
+// withoutCures sorts a log by session, prefix and round, and leaves out the
+// withdrawals that an announcement of the same round follows.
+func withoutCures(log []state.NLRI) (kept []state.NLRI, cures int) {
+	log = slices.Clone(log)
+	slices.SortStableFunc(log, func(a, b state.NLRI) int {
+		return stdcmp.Or(compareFlows(flowOf(&a), flowOf(&b)), stdcmp.Compare(a.Round, b.Round))
+	})
+	for i := range log {
+		if i+1 < len(log) && log[i].Withdraw && !log[i+1].Withdraw && flowOf(&log[i]) == flowOf(&log[i+1]) && log[i].Round == log[i+1].Round {
+			cures++
+			continue
+		}
+		kept = append(kept, log[i])
+	}
+	return kept, cures
+}
+
+// compareFindings compares all that is summed up at the end of a run.
+func (d *duel) compareFindings() error {
+	for i, c := range d.checks[0] {
+		real, sim := c.Outcome(), d.checks[1][i].Outcome()
+		if real.Name == ContainmentName {
+			real.Note, sim.Note = "", "" // counts cures
+		}
+		if diff := cmp.Diff(real, sim, apart); diff != "" {
+			return fmt.Errorf("%s: gobgp - sim +\n%s", c.Name(), diff)
+		}
+	}
+	for _, f := range []struct {
+		what string
+		of   func(*harness.Rig) any
+	}{
+		{"windows", func(r *harness.Rig) any { return r.Windows() }},
+		{"lost", func(r *harness.Rig) any { return r.Lost() }},
+		{"told wrong", func(r *harness.Rig) any { return r.MisTold() }},
+		{"hardware", func(r *harness.Rig) any { use, _ := r.Hardware(); return use }},
+		{"overflow policies", func(r *harness.Rig) any { _, use := r.Hardware(); return use }},
+	} {
+		if diff := cmp.Diff(f.of(d.rigs[0]), f.of(d.rigs[1]), apart); diff != "" {
+			return fmt.Errorf("%s: gobgp - sim +\n%s", f.what, diff)
+		}
+	}
+	return nil
+}
+
+// sizeOfRun multiplies the cases of the agreement suite: 10 with BAGRIG_LONG.
+func sizeOfRun() int {
+	if os.Getenv("BAGRIG_LONG") != "" {
+		return 10
+	}
+	return 1
+}
+
+// TestEnginesAndOracleAgreeOnEmbeddedScenarios plays all but the large ones.
+func TestEnginesAndOracleAgreeOnEmbeddedScenarios(t *testing.T) {
+	for _, name := range harness.Scenarios() {
+		sc, err := harness.Embedded(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(sc.Topology.Bundles)*len(sc.Topology.Prefixes) > fitsSockets*sizeOfRun() {
+			t.Logf("%s: %s is too large", name, sc.Topology.Summary())
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			d, err := agree(t.Context(), harness.Options{
+				Topology: sc.Topology, Damping: sc.Damping, Plan: sc.Plan, Settings: sc.Settings, Hardware: sc.Hardware, Compare: sc.Compare,
+			}, sc.Events, func() []state.Check { return For(sc.Topology, sc.Events) })
+			d.done(t, err)
+		})
+	}
+}
+
+// fitsSockets is the product of bundles and prefixes up to which a network is
+// played on real sockets here: a few seconds.
+const fitsSockets = 20000
+
+func (d *duel) done(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+	if d.judged == 0 {
+		t.Error("no route was compared with the oracle")
+	}
+	t.Logf("%d routes as the oracle has them, %d NLRI the same, %d withdrawals of cures", d.judged, d.nlri, d.cures)
+}
+
+// TestEnginesAndOracleAgreeOnPresets degrades, takes down and brings back a
+// bundle of each class of every preset that fits.
+func TestEnginesAndOracleAgreeOnPresets(t *testing.T) {
+	for _, name := range topologies.Presets() {
+		topology, err := topologies.Preset(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(topology.Bundles)*len(topology.Prefixes) > fitsSockets*sizeOfRun() {
+			t.Logf("%s: %s is too large", name, topology.Summary())
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			var events []state.Event
+			m := newMaker(topology)
+			for _, class := range m.classes {
+				b := topology.Bundles[class[0]]
+				if b.Members > 1 {
+					events = append(events, state.Event{Kind: "degrade", Bundle: b.Name, Members: (b.Members + 1) / 2, Silent: true})
+				}
+				events = append(events, state.Event{Kind: "down", Bundle: b.Name, Silent: true}, state.Event{Kind: "up", Bundle: b.Name, Silent: true})
+			}
+			pipeline, err := damping.Preset(damping.PresetBagDefault, topology.SmallestSpeed())
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := agree(t.Context(), harness.Options{Topology: topology, Damping: pipeline}, append(events, restoreAll()), All)
+			d.done(t, err)
+		})
+	}
+}
+
+// TestEnginesAndOracleAgreeOnRandomNetworks plays random events of all kinds on
+// random small networks with random settings.
+func TestEnginesAndOracleAgreeOnRandomNetworks(t *testing.T) {
+	seed := seedOfRun(t)
+	total := duel{}
+	for i := range casesOfRun(t, 200) * sizeOfRun() {
+		c := newWideCase(rand.New(rand.NewPCG(uint64(seed), uint64(i))))
+		d, err := agree(t.Context(), harness.Options{Topology: c.topology, Damping: c.pipeline, Settings: c.settings}, c.events, nil)
+		if err != nil {
+			t.Fatalf("BAGRIG_SEED=%d, case %d: %v\n%s", seed, i, err, c.text())
+		}
+		total.judged, total.nlri, total.cures = total.judged+d.judged, total.nlri+d.nlri, total.cures+d.cures
+	}
+	total.done(t, nil)
+}
