@@ -31,6 +31,7 @@ type judge struct {
 	trueOracle    *oracle.Oracle
 	damped, truth *oracle.State
 	recent        map[string]*oracle.State
+	forgetful     map[int]bool // devices whose speakers start again at this moment, and know of no aggregate
 }
 
 type heardBundle struct {
@@ -53,7 +54,7 @@ const recentStates = 8
 func newJudge(net *state.Network, settings []topologies.Settings) (*judge, error) {
 	plan := net.DampingPlan()
 	j := &judge{
-		net: net, recent: map[string]*oracle.State{}, devices: make([]oracle.Device, len(net.Topology.Devices)),
+		net: net, recent: map[string]*oracle.State{}, forgetful: map[int]bool{}, devices: make([]oracle.Device, len(net.Topology.Devices)),
 		trueOracle: oracle.New(net.Topology, nil),
 	}
 	j.dampedOracle = oracle.NewPlaced(net.Topology, j.levels())
@@ -133,12 +134,17 @@ func (j *judge) observe(s *state.Snapshot) bool {
 	return j.remembers
 }
 
-// settleFirst takes the baseline.
+// settleFirst takes the baseline, at which devices may have ended sessions already.
 func (j *judge) settleFirst(s *state.Snapshot) error {
 	if j.observe(s) {
 		j.damped = j.dampedState()
 	}
-	return j.damped.Err()
+	for b := j.overLimit(); b >= 0; b = j.overLimit() {
+		j.bundles[b].closed = true
+		j.damped = j.dampedState()
+		j.truth = j.trueState()
+	}
+	return errors.Join(j.damped.Err(), j.truth.Err())
 }
 
 // world is what the graph's opinion follows from.
@@ -180,11 +186,19 @@ func (j *judge) remember(devices []oracle.Device, s *oracle.State) {
 			continue
 		}
 		for _, name := range prefix.Origins {
-			if d := j.net.Index.Device[name]; s.Announces(d, p) {
+			if d := j.net.Index.Device[name]; s.Announces(d, p) && !j.forgetful[d] {
 				devices[d].Announced = append(slices.Clip(devices[d].Announced), int32(p))
 			}
 		}
 	}
+}
+
+// aggregates tells whether a device may announce an aggregate.
+func (j *judge) aggregates(device int) bool {
+	name := j.net.Topology.Devices[device].Name
+	return slices.ContainsFunc(j.net.Topology.Prefixes, func(p topologies.Prefix) bool {
+		return p.Aggregate != nil && slices.Contains(p.Origins, name)
+	})
 }
 
 func (j *judge) trueState() *oracle.State {
@@ -247,6 +261,7 @@ type moment struct {
 // gives the bundles whose ends notice now, by their damping, that they have failed.
 func (j *judge) hear(now time.Duration, changes []state.Change) (m moment, noticed []state.Change, err error) {
 	m.truth, m.changed = j.truth, len(changes) > 0
+	clear(j.forgetful)
 	touched := map[int]oracle.Bundle{} // as they were
 	reset := map[int]bool{}
 	for _, c := range changes {
@@ -263,6 +278,11 @@ func (j *judge) hear(now time.Duration, changes []state.Change) (m moment, notic
 				return m, nil, err
 			}
 			m.transitions = append(m.transitions, transition{bundle: -1, device: int(c.Device), settled: [2]oracle.Device{was, j.devices[c.Device]}})
+		case state.StartAgain:
+			if d := int(c.Device); j.aggregates(d) {
+				j.forgetful[d] = true
+				m.transitions = append(m.transitions, transition{bundle: -1, device: d, settled: [2]oracle.Device{j.devices[d], j.devices[d]}})
+			}
 		}
 	}
 	for i := range j.bundles {
