@@ -84,6 +84,7 @@ func (w *window) play(ctx context.Context) error {
 		r.advance(r.epoch + at)
 	}
 	w.public = state.Window{Start: r.Now(), Before: r.judge.damped, Own: map[int]int{}, Effect: state.NoEffect}
+	r.sumUntil(r.engine.Now())
 	lost, counters := r.lost.begin(), r.engine.Counters()
 	for {
 		if err := w.openDue(); err != nil {

@@ -54,6 +54,7 @@ type Rig struct {
 	misTold misTold
 	lost    losses
 	windows []state.WindowRow
+	summed  time.Duration // virtual time of the engine until which misTold and lost are sums
 
 	members  []int // by bundle, as the events leave them
 	played   int   // events so far
@@ -166,6 +167,7 @@ func (r *Rig) bringUpNetwork(ctx context.Context) error {
 		}
 	}
 	r.epoch = r.engine.Now()
+	r.summed = r.epoch
 	r.bringUp = r.engine.Counters()
 	r.engine.Record(true)
 	r.snapshot = r.engine.Snapshot()
@@ -236,7 +238,10 @@ func (r *Rig) Windows() []state.WindowRow { return slices.Clone(r.windows) }
 
 // Lost is the traffic that was lost unseen since the baseline, or nil where
 // none was.
-func (r *Rig) Lost() *state.Lost { return r.lost.sum(r.Now()) }
+func (r *Rig) Lost() *state.Lost {
+	r.sumUntil(r.engine.Now())
+	return r.lost.sum(r.Now())
+}
 
 // Now is the virtual time since the baseline.
 func (r *Rig) Now() time.Duration { return r.engine.Now() - r.epoch }

@@ -51,7 +51,8 @@ func newCase(r *rand.Rand) *agreement {
 	c := &agreement{}
 	s := topologies.Shape{
 		Name: "random", Regions: 1 + r.IntN(2), Planes: 1 + r.IntN(3), Fabrics: 1 + r.IntN(2), Spines: 1 + r.IntN(2), Kind: "dsf", Speed: 800e9,
-		SpineEdge: topologies.Link{Members: 1 + r.IntN(40)}, EdgeBag: topologies.Link{Members: 1 + r.IntN(40)}, BagBag: topologies.Link{Members: 1 + r.IntN(40)},
+		SpineEdge: topologies.Link{Members: 1 + r.IntN(40), Length: 300}, EdgeBag: topologies.Link{Members: 1 + r.IntN(40), Length: 3000},
+		BagBag:     topologies.Link{Members: 1 + r.IntN(40), Length: 80_000},
 		SpineUnits: 9, EdgeUnits: 9, BagUnits: 9, ASN: topologies.ASNPlan(r.IntN(3)),
 	}
 	s.Spread = r.IntN(s.Planes + 1)

@@ -20,15 +20,31 @@ var roundsOnly = []string{
 	ContainmentName,
 }
 
+// settledOnly shows a rule settled moments. Where messages take time a speaker
+// hears of its own bundle a batch later than the graph does, and its timers run
+// that much later; so between settled moments the two are apart, and the graph
+// is no judge.
+type settledOnly struct{ state.Check }
+
+func (c settledOnly) Look(m *state.Moment) {
+	if m.Settled {
+		c.Check.Look(m)
+	}
+}
+
 // rules are those that a case has to keep in any order of messages: of all those
 // that do not depend on rounds, and with mixed settings of the plain ones.
-func (c *agreement) rules() (checks []state.Check) {
+func (c *agreement) rules(mode string) (checks []state.Check) {
 	all := plain()
 	if c.settings == nil {
 		all = append(All(), NewAggregates())
 	}
 	for _, check := range all {
-		if !slices.Contains(roundsOnly, check.Name()) {
+		switch {
+		case slices.Contains(roundsOnly, check.Name()):
+		case mode == sim.Timed:
+			checks = append(checks, settledOnly{check})
+		default:
 			checks = append(checks, check)
 		}
 	}
@@ -70,7 +86,7 @@ func TestEveryOrderOfMessagesEndsAsRoundsDo(t *testing.T) {
 }
 
 func (c *agreement) everyOrder(t *testing.T, seeds int) error {
-	want, err := c.ends(t, sim.Schedule{}, c.rules())
+	want, err := c.ends(t, sim.Schedule{})
 	if err != nil {
 		return fmt.Errorf("rounds: %w", err)
 	}
@@ -79,7 +95,7 @@ func (c *agreement) everyOrder(t *testing.T, seeds int) error {
 			{Mode: sim.Random, Seed: uint64(n)},
 			{Mode: sim.Timed, Seed: uint64(n), Processing: sim.DefaultProcessing, Jitter: time.Duration(n) * 50 * time.Millisecond},
 		} {
-			got, err := c.ends(t, s, c.rules())
+			got, err := c.ends(t, s)
 			if err != nil {
 				return fmt.Errorf("%+v: %w", s, err)
 			}
@@ -94,10 +110,10 @@ func (c *agreement) everyOrder(t *testing.T, seeds int) error {
 }
 
 // ends gives the settled moments at the baseline and after each event.
-func (c *agreement) ends(t *testing.T, s sim.Schedule, checks []state.Check) (ends []state.Moment, err error) {
-	seen := &witness{}
+func (c *agreement) ends(t *testing.T, s sim.Schedule) (ends []state.Moment, err error) {
+	seen, checks := &witness{}, c.rules(s.Mode)
 	rig, err := harness.Start(t.Context(), harness.Options{
-		Topology: c.topology, Damping: c.pipeline, Settings: c.settings, Checks: append(checks, seen), Engine: harness.Sim, Schedule: s,
+		Topology: c.topology, Damping: c.pipeline, Settings: c.settings, Checks: append(slices.Clip(checks), seen), Engine: harness.Sim, Schedule: s,
 	})
 	if err != nil {
 		return nil, err
