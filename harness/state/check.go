@@ -127,7 +127,7 @@ type Row struct {
 	Start    time.Duration // virtual
 	Settled  time.Duration // virtual, after Start
 	Last     time.Duration // virtual, after Start: the last change of a damped told value
-	Quiet    time.Duration // real: the longest from a change, or a timer, of the event to quiet
+	Quiet    time.Duration // real: the longest from a change, or a timer, of the event to quiet; 0 in the simulator
 	Told     int           // (device, prefix) whose told value changed at some time in the event
 	Sets     int           // (device, prefix) whose multipath set or weights changed
 	Counters Counters
