@@ -156,7 +156,9 @@ type world struct {
 // graph is the bundle as the graph takes it. A session that has fallen is closed,
 // also where the bundle's damping has not passed on why.
 func (b *heardBundle) graph() oracle.Bundle {
-	return oracle.Bundle{Capacity: b.passed.Capacity, Trial: b.passed.Trial, Closed: b.closed || b.fallen && b.passed.Capacity > 0}
+	x := oracle.Bundle{Capacity: b.passed.Capacity, Trial: b.passed.Trial, Closed: b.closed || b.fallen && b.passed.Capacity > 0}
+	x.Open = x.Capacity == 0 && !b.closed && !b.fallen
+	return x
 }
 
 // heard is the world as the bundles' damping passes it.
@@ -330,11 +332,25 @@ func (j *judge) setBundle(c state.Change) {
 	}
 }
 
-// keepsBack tells whether the damping of a bundle that loses its last member may
-// let its session stay up for a while.
-func (j *judge) keepsBack(bundle int32) bool {
-	b := &j.bundles[bundle]
-	return b.late && b.there > 0 && !b.unseen
+// failure is what a change that takes all members of a bundle comes to, by what is
+// known of the bundle. It is false where that is nothing: the bundle was down
+// already. Named tells that an event says so, and not a series of samples.
+func (j *judge) failure(c state.Change, named bool) (state.Change, bool) {
+	b := &j.bundles[c.Bundle]
+	carrier := c.Kind == state.SetMembers
+	switch {
+	case b.there == 0 && !b.unseen:
+		return c, carrier // the event is recorded, and nothing happens
+	case b.closed:
+		return state.Change{Bundle: c.Bundle}, true // it has no session that could stay up
+	case b.unseen && carrier && (b.known == 0 || !named):
+		return c, false
+	case carrier && b.late:
+		return state.Change{Kind: state.Fail, Bundle: c.Bundle, Heard: true}, true
+	case b.unseen && carrier:
+		return state.Change{Kind: state.Notice, Bundle: c.Bundle}, true
+	}
+	return c, true
 }
 
 // conclude works out what had to come of a moment, given what the speakers tell

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,8 +85,9 @@ func (w *window) play(ctx context.Context) error {
 		r.advance(r.epoch + at)
 	}
 	w.public = state.Window{Start: r.Now(), Before: r.judge.damped, Own: map[int]int{}, Effect: state.NoEffect}
+	counters := r.engine.Counters()
 	r.sumUntil(r.engine.Now())
-	lost, counters := r.lost.begin(), r.engine.Counters()
+	r.lost.begin()
 	for {
 		if err := w.openDue(); err != nil {
 			return err
@@ -110,13 +112,13 @@ func (w *window) play(ctx context.Context) error {
 		}
 		r.record(state.Record{Kind: "settled", Event: row.Index, Row: &row})
 	}
-	r.windows = append(r.windows, w.row(counters, lost))
+	r.windows = append(r.windows, w.row(counters))
 	r.look(&w.public, true)
 	return nil
 }
 
 // row is what the window did.
-func (w *window) row(before state.Counters, lost lossMark) state.WindowRow {
+func (w *window) row(before state.Counters) state.WindowRow {
 	r, first := w.rig, w.rows[0].row.Index
 	var ends []int
 	for _, o := range w.rows {
@@ -124,7 +126,7 @@ func (w *window) row(before state.Counters, lost lossMark) state.WindowRow {
 	}
 	return state.WindowRow{
 		First: first, Last: first + len(w.rows) - 1, Start: w.public.Start, Settled: w.public.Lasted,
-		Counters: r.engine.Counters().Sub(before), Blast: r.blast(ends, w.public.Log), Lost: r.lost.since(lost),
+		Counters: r.engine.Counters().Sub(before), Blast: r.blast(ends, w.public.Log), Lost: r.lost.window,
 	}
 }
 
@@ -138,6 +140,9 @@ func (w *window) openDue() error {
 		}
 		w.queue = w.queue[1:]
 		changes, err := e.Expand(r.net.Topology, r.net.Index, r.members)
+		if err == nil {
+			err = r.mayRestart(e, changes)
+		}
 		if err != nil {
 			return err
 		}
@@ -149,10 +154,9 @@ func (w *window) openDue() error {
 		r.engine.Mark(r.mark())
 		w.rows, w.last = append(w.rows, row), row
 		for _, c := range changes {
-			w.line = append(w.line, timedChange{r.engine.Now() + c.After, c.Change, row})
+			w.schedule(timedChange{r.engine.Now() + c.After, c.Change, row})
 			row.ends = append(row.ends, r.endsOf(c.Change)...)
 		}
-		slices.SortStableFunc(w.line, func(a, b timedChange) int { return int(a.at - b.at) })
 		w.public.Events = append(w.public.Events, e)
 		r.record(state.Record{Kind: "event", Event: row.row.Index, Text: e.String()})
 	}
@@ -166,8 +170,8 @@ func (w *window) applyDue(ctx context.Context) error {
 	var changes []state.Change
 	var causes []*openRow
 	for _, due := range w.takeDue() {
-		if c := &due.change; c.Kind == state.SetMembers && c.Members == 0 && r.judge.keepsBack(c.Bundle) {
-			c.Kind, c.Heard = state.Fail, true
+		if !w.settleFailure(&due) {
+			continue
 		}
 		changes = append(changes, due.change)
 		causes = append(causes, due.row)
@@ -263,12 +267,44 @@ func (w *window) roundWatch() func() {
 	}
 }
 
+// settleFailure makes of a change that takes all members of a bundle what it comes
+// to, and schedules when the ends notice. It is false where it comes to nothing.
+func (w *window) settleFailure(due *timedChange) bool {
+	r, c := w.rig, due.change
+	switch {
+	case c.Kind == state.Notice:
+		return r.judge.bundles[c.Bundle].unseen
+	case c.Kind != state.Fail && (c.Kind != state.SetMembers || c.Members > 0):
+		return true
+	case r.sessionless(c.Bundle):
+		c = state.Change{Bundle: c.Bundle}
+	}
+	c, ok := r.judge.failure(c, due.row.row.Event.Kind == "down")
+	due.change = c
+	if ok && c.Kind == state.Fail && c.After > 0 {
+		w.schedule(timedChange{r.engine.Now() + c.After, state.Change{Kind: state.Notice, Bundle: c.Bundle}, due.row})
+	}
+	return ok
+}
+
+// schedule puts a change into the line, behind those of its time.
+func (w *window) schedule(c timedChange) {
+	w.line = append(w.line, c)
+	slices.SortStableFunc(w.line, func(a, b timedChange) int { return cmp.Compare(a.at, b.at) })
+}
+
 // own notes who changes what, and records the change.
 func (w *window) own(due timedChange) {
 	r, c := w.rig, due.change
 	switch c.Kind {
 	case state.SetKnob, state.SetDrain, state.Stop, state.StartAgain:
 		w.deviceOwner[c.Device] = due.row
+		switch c.Kind {
+		case state.Stop:
+			r.away[c.Device] = true
+		case state.StartAgain:
+			delete(r.away, c.Device)
+		}
 	case state.SetMembers, state.Fail:
 		w.bundleOwner[c.Bundle] = due.row
 		if r.members[c.Bundle] == c.Members {
@@ -296,12 +332,12 @@ func (w *window) takeDue() []timedChange {
 		w.line = w.line[1:]
 		if b := next.change.Bundle; next.change.Kind == state.SetMembers || next.change.Kind == state.Fail {
 			due = slices.DeleteFunc(due, func(d timedChange) bool {
-				k := d.change.Kind
-				return d.change.Bundle == b && (k == state.SetMembers || k == state.Fail || k == state.Notice)
+				return d.change.Bundle == b && (d.change.Kind == state.SetMembers || d.change.Kind == state.Fail)
 			})
-			w.line = slices.DeleteFunc(w.line, func(d timedChange) bool { // nobody will notice a failure that is over
-				return d.change.Bundle == b && d.change.Kind == state.Notice && d.row != next.row
-			})
+			if next.change.Members > 0 { // nobody will notice a failure that is over
+				over := func(d timedChange) bool { return d.change.Bundle == b && d.change.Kind == state.Notice }
+				due, w.line = slices.DeleteFunc(due, over), slices.DeleteFunc(w.line, over)
+			}
 		}
 		due = append(due, next)
 	}

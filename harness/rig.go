@@ -56,8 +56,9 @@ type Rig struct {
 	windows []state.WindowRow
 	summed  time.Duration // virtual time of the engine until which misTold and lost are sums
 
-	members  []int // by bundle, as the events leave them
-	played   int   // events so far
+	members  []int          // by bundle, as the events leave them
+	away     map[int32]bool // devices whose speaker has stopped and not started again
+	played   int            // events so far
 	closed   bool
 	epoch    time.Duration
 	baseline *state.Snapshot
@@ -89,7 +90,7 @@ func Start(ctx context.Context, opts Options) (_ *Rig, err error) {
 		}
 	}
 	r := &Rig{
-		opts: opts, members: fullMembers(opts.Topology),
+		opts: opts, members: fullMembers(opts.Topology), away: map[int32]bool{},
 		net: &state.Network{Topology: opts.Topology, Index: opts.Topology.Index(), Damping: opts.Damping, Plan: opts.Plan, Hardware: opts.Hardware},
 	}
 	r.lost = losses{net: r.net, part: make([]float64, len(opts.Topology.Bundles)), open: make([]int, len(opts.Topology.Bundles))}
@@ -273,6 +274,30 @@ func (r *Rig) reportNew(o state.Outcome, before int) {
 // bundles, settings and drain states, and no wire is held.
 func (r *Rig) fullHealth() bool {
 	return slices.Equal(r.members, fullMembers(r.net.Topology)) && !r.lost.any() && r.judge.asAtFirst() && len(r.snapshot.Held) == 0
+}
+
+// sessionless tells whether a bundle has no session, because a speaker at one of
+// its ends has stopped.
+func (r *Rig) sessionless(bundle int32) bool {
+	ends := r.net.Index.Ends[bundle]
+	return r.away[int32(ends[0])] || r.away[int32(ends[1])]
+}
+
+// mayRestart refuses what is not modelled: that a speaker stops while a bundle of its
+// has failed unnoticed, so that the other end cannot hear of it.
+func (r *Rig) mayRestart(e state.Event, changes []state.Timed) error {
+	for _, c := range changes {
+		if c.Change.Kind != state.Stop {
+			continue
+		}
+		for _, b := range r.net.Index.Of[c.Change.Device] {
+			if r.judge.bundles[b].unseen {
+				return &state.FieldError{Kind: e.Kind, Field: "device", Value: r.net.Topology.Devices[c.Change.Device].Name,
+					Want: fmt.Sprintf("bundle %q has failed and its ends have not noticed: a restart meanwhile is not modelled", r.net.Topology.Bundles[b].Name)}
+			}
+		}
+	}
+	return nil
 }
 
 func (r *Rig) record(rec state.Record) {

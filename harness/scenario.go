@@ -8,6 +8,7 @@ package harness
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
 	"errors"
 	"fmt"
@@ -46,8 +47,15 @@ type Scenario struct {
 // FilesFolder is where a copy of a scenario keeps the files that it names.
 const FilesFolder = "scenario-files"
 
-// CopyName is the name of a file in FilesFolder, for its name in a scenario.
-func CopyName(name string) string { return url.PathEscape(name) }
+// CopyName is the name of a file in FilesFolder, for its name in a scenario: that
+// name with what no file name may hold escaped, or a hash where that is too long.
+func CopyName(name string) string {
+	const most = 200 // bytes; file systems allow 255
+	if escaped := url.PathEscape(name); len(escaped) <= most {
+		return escaped
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(name)))
+}
 
 // readBeside reads a file that the scenario in a folder names: the copy that the
 // folder has of it, or else the file itself, relative to the folder.

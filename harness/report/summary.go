@@ -90,6 +90,9 @@ func (l *Lost) summary(width int) string {
 		}
 		rows = append(rows, []string{b.Bundle, decimals(100*b.Part, 1) + " %", virtualTime(b.FromS), until})
 	}
+	if l.Pairs == 0 {
+		return narrowTable(columns, rows, width) + "no device sent anything over them\n"
+	}
 	return narrowTable(columns, rows, width) + fmt.Sprintf("at worst %s of %s (device, prefix) lost traffic, %s %% of %s; in all %s s of all traffic\n",
 		whole(l.Pairs), whole(l.Of), decimals(100*l.Worst, 1), l.WorstPair, strconv.FormatFloat(l.Seconds, 'g', 4, 64))
 }

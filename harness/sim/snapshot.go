@@ -26,9 +26,12 @@ func (e *Engine) Snapshot() *state.Snapshot {
 		x, ends := &e.sessions[b], e.index.Ends[b]
 		a, _ := e.devices[ends[0]].core.Bundle(int32(b))
 		z, _ := e.devices[ends[1]].core.Bundle(int32(b))
-		s.Bundles[b] = state.Bundle{Members: x.members, Capacity: a.Passed.Capacity, Trial: a.Passed.Trial, Up: a.Up && z.Up, Lost: x.lost}
-		if x.unseen {
+		s.Bundles[b] = state.Bundle{Members: x.members, Capacity: a.Passed.Capacity, Trial: a.Passed.Trial, Up: a.Up && z.Up, Unseen: x.unseen}
+		switch {
+		case x.unseen:
 			s.Bundles[b].Lost = 1
+		case x.members > 0:
+			s.Bundles[b].Lost = x.lost
 		}
 		if x.closedBy > 0 {
 			s.Bundles[b].CeasedBy = e.topology.Devices[x.closedBy-1].Name
