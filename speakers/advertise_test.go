@@ -281,7 +281,7 @@ func TestToldValueIsDividedByTheNeighboursAboveThatMayHear(t *testing.T) {
 			}
 			for _, h := range d.Hops {
 				if h.Share != 4*unit {
-					t.Errorf("bundle %d: got share %d, want %d: shares are not divided", h.Bundle, h.Share, uint64(4*unit))
+					t.Errorf("bundle %d: got share %d, want %d: shares are not divided", h.Bundle, h.Share, 4*unit)
 				}
 			}
 		})
@@ -329,7 +329,7 @@ func TestADividedValueIsDamped(t *testing.T) {
 	cfg.Damping.Told = []damping.ToldStage{damping.Quantize{Step: 4 * unit}} // to the next multiple of 4 units, up
 	d := fed(t, cfg, announce(spine1, route(3, 201, 7))).Decision(0)
 	if d.Bottleneck != 3*unit/2 || d.Told.Value != units(4) {
-		t.Errorf("got bottleneck %d, told %v, want %d, %v", d.Bottleneck, d.Told.Value, uint64(3*unit/2), units(4))
+		t.Errorf("got bottleneck %d, told %v, want %d, %v", d.Bottleneck, d.Told.Value, 3*unit/2, units(4))
 	}
 }
 

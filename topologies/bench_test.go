@@ -22,7 +22,7 @@ func petabitLike(tb testing.TB, planes, buildings, spines int) *Topology {
 		return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(10 + r), byte(f), byte(s), 0}), bits).Masked()
 	}
 	for r := 1; r <= 2; r++ {
-		d := Device{Role: Bag, Region: name("r%d", r), ASIC: "jericho3", Units: 1, ASN: 4_200_000_000 + uint32(r*100_000)}
+		d := Device{Role: Bag, Region: name("r%d", r), ASIC: "jericho3", Units: 1, ASN: uint32(4_200_000_000 + r*100_000)}
 		for p := 1; p <= planes; p++ {
 			d.Name, d.Plane = name("r%d-bag%d", r, p), p
 			t.Devices = append(t.Devices, d)
@@ -31,7 +31,7 @@ func petabitLike(tb testing.TB, planes, buildings, spines int) *Topology {
 		for f := 1; f <= buildings; f++ {
 			d := Device{Region: d.Region, Fabric: name("r%d-f%d", r, f), Kind: "dsf", Units: 1}
 			for p := 1; p <= planes; p++ {
-				d.Name, d.Role, d.Plane, d.ASIC, d.ASN = name("r%d-f%d-e%d", r, f, p), Edge, p, "jericho3", 4_200_000_000 + uint32(r*100_000+f)
+				d.Name, d.Role, d.Plane, d.ASIC, d.ASN = name("r%d-f%d-e%d", r, f, p), Edge, p, "jericho3", uint32(4_200_000_000+r*100_000+f)
 				t.Devices = append(t.Devices, d)
 				bundle(d.Name, name("r%d-bag%d", r, p), 46, 3000)
 			}
