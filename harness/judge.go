@@ -259,11 +259,19 @@ type moment struct {
 	changed     bool
 }
 
+// then joins a moment and one that came before the network was quiet.
+func (m moment) then(n moment) moment {
+	if m.truth == nil {
+		return n
+	}
+	m.transitions, m.changed = append(m.transitions, n.transitions...), m.changed || n.changed
+	return m
+}
+
 // hear takes changes at one moment into the bundles' damping and the devices. It
 // gives the bundles whose ends notice now, by their damping, that they have failed.
 func (j *judge) hear(now time.Duration, changes []state.Change) (m moment, noticed []state.Change, err error) {
 	m.truth, m.changed = j.truth, len(changes) > 0
-	clear(j.forgetful)
 	touched := map[int]oracle.Bundle{} // as they were
 	reset := map[int]bool{}
 	for _, c := range changes {
@@ -375,6 +383,7 @@ func (j *judge) conclude(m moment, s *state.Snapshot) (damped []transition, trut
 		j.bundles[b].closed = true
 		add(transition{bundle: b, device: -1, heard: [2]oracle.Bundle{was, j.bundles[b].graph()}})
 	}
+	clear(j.forgetful)
 	truth = transition{from: m.truth, to: j.truth}
 	if m.changed {
 		j.truth = j.trueState()

@@ -9,8 +9,8 @@ import (
 )
 
 // losses follows the traffic that is lost and no routing sees. What is lost
-// changes only at a quiet and time passes only between quiets, so sums over
-// time are exact.
+// changes only at a quiet; where time passes while the network gets quiet, what is
+// lost then counts from the change on.
 type losses struct {
 	net    *state.Network
 	part   []float64 // by bundle, as events set it

@@ -103,6 +103,10 @@ func (w *window) play(ctx context.Context) error {
 		r.advance(next)
 	}
 	w.settled, w.public.Lasted = true, r.Now()-w.public.Start
+	if r.transients != nil {
+		w.public.Transients, w.public.Watched = r.transients.List(), true
+		r.transients.Forget()
+	}
 	for _, row := range w.finished() {
 		if row.Effect == state.NoEffect && !row.Event.Silent && row.Event.Kind != "restart" {
 			return fmt.Errorf("event %d, %v: %w: say `silent: true` if that is meant", row.Index+1, row.Event, ErrNoEffect)
@@ -167,44 +171,24 @@ func (w *window) openDue() error {
 // the graph what had to happen.
 func (w *window) applyDue(ctx context.Context) error {
 	r := w.rig
-	var changes []state.Change
-	var causes []*openRow
-	for _, due := range w.takeDue() {
-		if !w.settleFailure(&due) {
-			continue
-		}
-		changes = append(changes, due.change)
-		causes = append(causes, due.row)
-		w.own(due)
-	}
 	r.engine.OnRound(w.roundWatch())
 	defer r.engine.OnRound(nil)
-	heard, noticed, err := r.judge.hear(r.engine.Now(), changes)
+	counters, started, start := r.engine.Counters(), time.Now(), r.engine.Now()
+	changes, causes, heard, err := w.makeQuiet(ctx)
 	if err != nil {
-		return err
-	}
-	for _, c := range noticed {
-		row := w.bundleOwner[c.Bundle]
-		r.record(r.changeRecord(row.row.Index, c))
-		causes = append(causes, row)
-	}
-	counters, started := r.engine.Counters(), time.Now()
-	if err := r.engine.Apply(ctx, append(changes, noticed...)); err != nil {
-		return err
-	}
-	if err := r.engine.Quiet(ctx); err != nil {
 		return err
 	}
 	took := time.Since(started)
 	if r.opts.Engine == Sim {
 		took = 0 // its messages take virtual time or none, and its record repeats to the byte
 	}
-	r.snapshot = r.engine.Snapshot()
-	r.lost.see(r.snapshot, r.Now())
+	before := r.judge.damped
 	damped, truth, err := r.judge.conclude(heard, r.snapshot)
 	if err != nil {
 		return err
 	}
+	r.misTold.converged(r.net, before, r.judge.truth, r.engine.Now()-start)
+	r.summed = r.engine.Now()
 	for _, t := range damped {
 		causes = append(causes, w.account(t))
 	}
@@ -216,6 +200,88 @@ func (w *window) applyDue(ctx context.Context) error {
 	counts := r.engine.Counters()
 	r.record(state.Record{Kind: "quiet", Event: w.last.row.Index, Counts: &counts})
 	return nil
+}
+
+// makeQuiet makes the changes that are due and lets the network be quiet. Where time
+// passes meanwhile, whatever comes due is made when it is, on a network that is not
+// quiet yet; all of it is then one moment.
+func (w *window) makeQuiet(ctx context.Context) (changes []state.Change, causes []*openRow, heard moment, err error) {
+	r := w.rig
+	for {
+		from := r.engine.Now()
+		made, by, m, err := w.applyNow(ctx)
+		if err != nil {
+			return nil, nil, heard, err
+		}
+		changes, causes, heard = append(changes, made...), append(causes, by...), heard.then(m)
+		busy, err := r.quietUntil(ctx, w.comes())
+		if err != nil {
+			return nil, nil, heard, err
+		}
+		r.snapshot = r.engine.Snapshot()
+		r.lost.see(r.snapshot, from-r.epoch)
+		if !busy {
+			r.lost.add(r.engine.Now() - from)
+			return changes, causes, heard, nil
+		}
+		r.engine.Advance(w.comes())
+		r.lost.add(r.engine.Now() - from)
+		if err := w.openDue(); err != nil {
+			return nil, nil, heard, err
+		}
+	}
+}
+
+// applyNow makes the changes that are due at this moment.
+func (w *window) applyNow(ctx context.Context) (changes []state.Change, causes []*openRow, heard moment, err error) {
+	r := w.rig
+	for _, due := range w.takeDue() {
+		if !w.settleFailure(&due) {
+			continue
+		}
+		changes = append(changes, due.change)
+		causes = append(causes, due.row)
+		w.own(due)
+	}
+	heard, noticed, err := r.judge.hear(r.engine.Now(), changes)
+	if err != nil {
+		return nil, nil, heard, err
+	}
+	for _, c := range noticed {
+		row := w.bundleOwner[c.Bundle]
+		r.record(r.changeRecord(row.row.Index, c))
+		causes = append(causes, row)
+	}
+	return changes, causes, heard, r.engine.Apply(ctx, slices.Concat(changes, noticed))
+}
+
+// comes is when the next thing happens that is not the speakers' own: a change, a
+// timer of the bundles' damping, or an event with a time.
+func (w *window) comes() time.Duration {
+	r := w.rig
+	next := r.judge.next()
+	if len(w.line) > 0 {
+		next = min(next, w.line[0].at)
+	}
+	if len(w.queue) > 0 && w.queue[0].At != 0 {
+		next = min(next, max(r.epoch+w.queue[0].At, r.engine.Now()))
+	}
+	return next
+}
+
+// quietUntil lets the network be quiet, or, where the engine's time moves meanwhile,
+// runs it until something comes, and then tells that it is still busy.
+func (r *Rig) quietUntil(ctx context.Context, comes time.Duration) (busy bool, err error) {
+	e, timed := r.engine.(interface {
+		Until(at time.Duration)
+		Busy() bool
+	})
+	if timed {
+		e.Until(comes)
+		defer e.Until(damping.Never)
+	}
+	err = r.engine.Quiet(ctx)
+	return timed && e.Busy(), err
 }
 
 // happened counts what happened to each device itself.

@@ -32,6 +32,8 @@ type Options struct {
 	Schedule sim.Schedule  // of Sim
 	Port     int           // see live.Options
 	Budget   time.Duration // see live.Options
+
+	keep func(*state.Moment) // hears of every moment that checks look at
 }
 
 // The engines that run the speakers.
@@ -55,6 +57,8 @@ type Rig struct {
 	lost    losses
 	windows []state.WindowRow
 	summed  time.Duration // virtual time of the engine until which misTold and lost are sums
+
+	transients *sim.Transients // nil = nobody wants to know, or messages take no time
 
 	members  []int          // by bundle, as the events leave them
 	away     map[int32]bool // devices whose speaker has stopped and not started again
@@ -173,11 +177,25 @@ func (r *Rig) bringUpNetwork(ctx context.Context) error {
 	r.engine.Record(true)
 	r.snapshot = r.engine.Snapshot()
 	r.baseline = r.snapshot
+	r.watchTransients()
 	if err := r.judge.settleFirst(r.snapshot); err != nil {
 		return err
 	}
 	r.look(nil, true)
 	return nil
+}
+
+// watchTransients looks for transients from now on, where a check wants them and the
+// engine has any.
+func (r *Rig) watchTransients() {
+	e, ok := r.engine.(*sim.Engine)
+	wants := func(c state.Check) bool {
+		_, ok := c.(state.TransientCheck)
+		return ok
+	}
+	if ok && r.opts.Schedule.Mode == sim.Timed && slices.ContainsFunc(r.opts.Checks, wants) {
+		r.transients = e.Watch()
+	}
 }
 
 // mark names the event that started last, as hardware audits have it.
@@ -253,6 +271,9 @@ func (r *Rig) look(w *state.Window, settled bool) {
 	m := &state.Moment{
 		Network: r.net, Snapshot: r.snapshot, Settled: settled, Baseline: r.baseline,
 		Damped: r.judge.damped, True: r.judge.truth, Full: r.fullHealth(), Window: w,
+	}
+	if r.opts.keep != nil {
+		r.opts.keep(m)
 	}
 	for _, c := range r.opts.Checks {
 		before := c.Outcome().Violated

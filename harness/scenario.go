@@ -27,7 +27,7 @@ import (
 // Scenario is what to run: a network, its settings, and what is done to it.
 type Scenario struct {
 	Name       string
-	Engine     string // GoBGP or Sim
+	Engine     string // GoBGP, Sim or Both
 	Seed       uint64
 	Topology   *topologies.Topology
 	Damping    damping.Pipeline
@@ -130,7 +130,7 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 	}
 	m := doc.Root().Map("name", "topology", "engine", "seed", "damping", "speakers", "fib", "events", "thresholds", "expect-violated")
 	sc := &Scenario{Source: data, Name: m.Get("name").Text(strings.TrimSuffix(filepath.Base(file), ".yaml"))}
-	sc.Engine = m.Get("engine").Enum(GoBGP, Engines()...)
+	sc.Engine = m.Get("engine").Enum(GoBGP, append(Engines(), Both)...)
 	sc.Seed = uint64(m.Get("seed").Int(1, 1, 1<<62))
 	sc.Topology = sc.readTopology(m.Need("topology"), filepath.Dir(file))
 	sc.readFIB(m.Get("fib"), m.Get("topology"))

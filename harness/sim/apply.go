@@ -11,6 +11,7 @@ import (
 // Apply implements state.Engine.
 func (e *Engine) Apply(ctx context.Context, changes []state.Change) error {
 	var up, down []int32
+	e.settling = nil
 	for _, c := range changes {
 		var err error
 		switch c.Kind {
@@ -48,6 +49,9 @@ func (e *Engine) Apply(ctx context.Context, changes []state.Change) error {
 	}
 	for _, b := range up {
 		e.open(b)
+	}
+	if e.watch != nil {
+		e.watch.rewire(changes)
 	}
 	return context.Cause(ctx)
 }
@@ -183,7 +187,7 @@ func (e *Engine) startAgain(d int) (up []int32) {
 	}
 	dev.away = false
 	dev.core = speakers.New(cfg)
-	dev.inbox = nil
+	dev.inbox, dev.hashed = nil, false
 	clear(dev.told)
 	e.input(d, speakers.Input{Kind: speakers.Originate})
 	for _, b := range up {

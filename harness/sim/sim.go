@@ -56,6 +56,7 @@ type Engine struct {
 	settings  []topologies.Settings
 	schedule  schedule
 	now       time.Duration
+	until     time.Duration // when Quiet hands back at the latest; see Until
 	rounds    int
 	entries   int
 	recording bool
@@ -64,6 +65,10 @@ type Engine struct {
 	onRound   func()
 	effects   []speakers.Effect
 	configs   *speakers.Configs
+	watch     *Transients // nil = nobody wants to know
+	talk      []int       // by direction: messages sent
+	changes   *changes    // of what is told; nil = nobody wants to know
+	settling  *cycle      // of timers without an event
 }
 
 // device is one speaker.
@@ -75,6 +80,8 @@ type device struct {
 	links  []link
 	inbox  []speakers.Input // what has come since the last freeze
 	frozen []speakers.Input // what the next step takes, or the last one took
+	hash   uint64           // of core, where hashed
+	hashed bool
 }
 
 // told is what a speaker tells of a prefix now, as its neighbours hear it.
@@ -114,6 +121,7 @@ type message struct {
 	prefix   int32
 	withdraw bool
 	dump     bool
+	end      bool // End-of-RIB, which is no NLRI
 	route    speakers.Route
 	path     uint64
 }
@@ -126,6 +134,7 @@ func New(opts Options) (*Engine, error) {
 	e := &Engine{
 		opts: opts, topology: t, index: t.Index(), prefixes: len(t.Prefixes),
 		devices: make([]device, len(t.Devices)), sessions: make([]session, len(t.Bundles)),
+		until: damping.Never, talk: make([]int, 2*len(t.Bundles)),
 	}
 	if e.settings = slices.Clone(opts.Settings); e.settings == nil {
 		e.settings = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(t.Devices))
@@ -203,9 +212,17 @@ func (e *Engine) Counters() state.Counters { return e.counters }
 func (e *Engine) Next() time.Duration {
 	next := damping.Never
 	for d := range e.devices {
-		next = min(next, e.devices[d].core.Next())
+		next = min(next, e.timer(d))
 	}
 	return next
+}
+
+// timer is when a device's core must be stepped without input, or Never.
+func (e *Engine) timer(d int) time.Duration {
+	if e.devices[d].away {
+		return damping.Never
+	}
+	return e.devices[d].core.Next()
 }
 
 // Advance implements state.Engine.
@@ -250,4 +267,15 @@ func few(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 	}
 	return strings.Join(names, ", ")
+}
+
+// Until makes Quiet hand back before anything that would happen at the given time
+// or later, so that a change can be made then: while the network gets quiet time
+// moves on, in Timed. damping.Never is the end of that, and what an engine begins with.
+func (e *Engine) Until(at time.Duration) { e.until = at }
+
+// Busy tells whether Quiet has handed back with something still on its way.
+func (e *Engine) Busy() bool {
+	s, ok := e.schedule.(*timed)
+	return ok && s.under()
 }

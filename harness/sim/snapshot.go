@@ -2,16 +2,22 @@ package sim
 
 import (
 	"context"
-	"encoding/binary"
-	"hash/fnv"
-	"math"
 
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/speakers"
 )
 
 // Quiet implements state.Engine.
-func (e *Engine) Quiet(ctx context.Context) error { return e.schedule.quiet(ctx) }
+func (e *Engine) Quiet(ctx context.Context) error {
+	err := e.schedule.quiet(ctx)
+	if e.settling == nil {
+		e.changes = nil
+	}
+	if err != nil {
+		return err
+	}
+	return e.settles()
+}
 
 func (e *Engine) progress() {
 	if e.opts.Progress != nil {
@@ -73,44 +79,4 @@ func (e *Engine) device(d int) state.Device {
 		}
 	}
 	return out
-}
-
-// digest is a hash of all that a round follows from: what speakers hold, what
-// they have to decide on, and when their timers are due, as seen from now.
-func (e *Engine) digest() uint64 {
-	h := fnv.New64a()
-	var buf [8]byte
-	put := func(list ...uint64) {
-		for _, v := range list {
-			binary.LittleEndian.PutUint64(buf[:], v)
-			h.Write(buf[:])
-		}
-	}
-	for d := range e.devices {
-		dev := &e.devices[d]
-		if next := dev.core.Next(); next != speakers.Never {
-			put(uint64(next - e.now))
-		}
-		for p := range e.prefixes {
-			x := dev.core.Decision(int32(p))
-			put(x.Bottleneck, uint64(len(x.Hops)), uint64(math.Float32bits(x.Told.Value)), state.HashPath(x.Told.Path), flags(x.Told.Present, x.Told.Valued, x.Told.Down, x.Told.Warm))
-			for _, hop := range x.Hops {
-				put(uint64(hop.Bundle), hop.Share)
-			}
-		}
-		for i := range dev.inbox {
-			in := &dev.inbox[i]
-			put(uint64(in.Kind), uint64(in.Bundle), uint64(in.Prefix), uint64(math.Float32bits(in.Route.Value)), state.HashPath(in.Route.Path))
-		}
-	}
-	return h.Sum64()
-}
-
-func flags(list ...bool) (f uint64) {
-	for i, b := range list {
-		if b {
-			f |= 1 << i
-		}
-	}
-	return f
 }

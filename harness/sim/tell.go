@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/speakers"
@@ -18,6 +17,7 @@ func (e *Engine) freeze(d int) {
 // step gives a device's core what was frozen, and carries its effects out.
 func (e *Engine) step(d int) error {
 	dev := &e.devices[d]
+	dev.hashed = false
 	in := dev.frozen
 	dump := dev.core.Restarting() // what it then tells is the first dump of its sessions
 	var err error
@@ -39,6 +39,9 @@ func (e *Engine) step(d int) error {
 	if err != nil {
 		return fmt.Errorf("speaker %q: %w", e.topology.Devices[d].Name, err)
 	}
+	if e.watch != nil {
+		e.watch.look()
+	}
 	return nil
 }
 
@@ -50,6 +53,9 @@ func (e *Engine) carry(d int, dump bool) error {
 		case speakers.Program, speakers.Unprogram:
 			if err := e.tables[d].Carry(e.topology.Prefixes[x.Prefix].Prefix, x.Hops); err != nil {
 				return fmt.Errorf("prefix %v: %w", e.topology.Prefixes[x.Prefix].Prefix, err)
+			}
+			if e.watch != nil {
+				e.watch.programmed(d, x.Prefix)
 			}
 		case speakers.Tell:
 			e.tell(d, x.Prefix, &x.Told, dump)
@@ -73,6 +79,7 @@ func (e *Engine) tell(d int, prefix int32, route *speakers.Told, dump bool) {
 	now.route = *route
 	now.heard = e.heardAs(d, route)
 	now.path = state.HashPath(now.heard.Path)
+	e.changes.add(d, prefix)
 	for _, l := range dev.links {
 		if !e.sessions[l.bundle].up {
 			continue
@@ -88,6 +95,7 @@ func (e *Engine) tell(d int, prefix int32, route *speakers.Told, dump bool) {
 func (e *Engine) untell(d int, prefix int32) {
 	dev := &e.devices[d]
 	dev.told[prefix] = told{}
+	e.changes.add(d, prefix)
 	for _, l := range dev.links {
 		if e.sessions[l.bundle].up {
 			e.withdraw(l, prefix)
@@ -126,6 +134,12 @@ func (e *Engine) withdraw(l link, prefix int32) {
 // now on, since nothing overtakes it.
 func (e *Engine) send(m message) {
 	e.heard(m.dir).set(m.prefix, !m.withdraw)
+	e.talk[m.dir]++
+	e.pass(m)
+}
+
+// pass lets a message go, or wait where its direction is held.
+func (e *Engine) pass(m message) {
 	x := &e.sessions[m.dir/2]
 	if end := &x.ends[m.dir%2]; end.held || x.unseen {
 		end.waiting = append(end.waiting, m)
@@ -137,6 +151,9 @@ func (e *Engine) send(m message) {
 
 // count is what a wire would count.
 func (e *Engine) count(m *message) {
+	if m.end {
+		return
+	}
 	e.counters.Updates++
 	if m.withdraw {
 		e.counters.Withdrawn++
@@ -154,6 +171,10 @@ func (e *Engine) count(m *message) {
 // deliver hands a message to the device that it is for.
 func (e *Engine) deliver(m *message) {
 	ends := e.index.Ends[m.dir/2]
+	if m.end {
+		e.input(ends[1-m.dir%2], speakers.Input{Kind: speakers.EndOfRIB, Bundle: m.dir / 2})
+		return
+	}
 	in := speakers.Input{Kind: speakers.Announce, Bundle: m.dir / 2, Prefix: m.prefix, Route: m.route}
 	if m.withdraw {
 		in.Kind = speakers.Withdraw
@@ -165,8 +186,8 @@ func (e *Engine) deliver(m *message) {
 // open brings a session up. Both ends learn of it and then hear all that the
 // other tells.
 func (e *Engine) open(bundle int32) {
-	x := &e.sessions[bundle]
-	if x.up {
+	x, ends := &e.sessions[bundle], e.index.Ends[bundle]
+	if x.up || e.devices[ends[0]].away || e.devices[ends[1]].away {
 		return
 	}
 	x.up, x.closedBy = true, 0
@@ -231,13 +252,4 @@ func (e *Engine) release(dir int32) {
 		e.count(&m)
 		e.schedule.send(m)
 	}
-}
-
-func (e *Engine) names(devices []int) string {
-	var list []string
-	for _, d := range devices {
-		list = append(list, e.topology.Devices[d].Name)
-	}
-	slices.Sort(list)
-	return few(slices.Compact(list))
 }
