@@ -34,6 +34,7 @@ type judge struct {
 	recent        map[string]*oracle.State
 	known         map[*topologies.Settings]uint64 // see numberOf
 	texts         map[string]uint64
+	forgetful     map[int]bool // devices whose speakers start again at this moment, and know of no aggregate
 }
 
 type heardBundle struct {
@@ -56,7 +57,8 @@ const recentStates = 8
 func newJudge(net *state.Network, settings []topologies.Settings) (*judge, error) {
 	plan := net.DampingPlan()
 	j := &judge{
-		net: net, recent: map[string]*oracle.State{}, known: map[*topologies.Settings]uint64{}, texts: map[string]uint64{}, devices: make([]oracle.Device, len(net.Topology.Devices)),
+		net: net, recent: map[string]*oracle.State{}, forgetful: map[int]bool{}, devices: make([]oracle.Device, len(net.Topology.Devices)),
+		known: map[*topologies.Settings]uint64{}, texts: map[string]uint64{},
 		trueOracle: oracle.New(net.Topology, nil),
 	}
 	j.dampedOracle = oracle.NewPlaced(net.Topology, j.levels())
@@ -136,12 +138,17 @@ func (j *judge) observe(s *state.Snapshot) bool {
 	return j.remembers
 }
 
-// settleFirst takes the baseline.
+// settleFirst takes the baseline, at which devices may have ended sessions already.
 func (j *judge) settleFirst(s *state.Snapshot) error {
 	if j.observe(s) {
 		j.damped = j.dampedState()
 	}
-	return j.damped.Err()
+	for b := j.overLimit(); b >= 0; b = j.overLimit() {
+		j.bundles[b].closed = true
+		j.damped = j.dampedState()
+		j.truth = j.trueState()
+	}
+	return errors.Join(j.damped.Err(), j.truth.Err())
 }
 
 // world is what the graph's opinion follows from.
@@ -153,7 +160,9 @@ type world struct {
 // graph is the bundle as the graph takes it. A session that has fallen is closed,
 // also where the bundle's damping has not passed on why.
 func (b *heardBundle) graph() oracle.Bundle {
-	return oracle.Bundle{Capacity: b.passed.Capacity, Trial: b.passed.Trial, Closed: b.closed || b.fallen && b.passed.Capacity > 0}
+	x := oracle.Bundle{Capacity: b.passed.Capacity, Trial: b.passed.Trial, Closed: b.closed || b.fallen && b.passed.Capacity > 0}
+	x.Open = x.Capacity == 0 && !b.closed && !b.fallen
+	return x
 }
 
 // heard is the world as the bundles' damping passes it.
@@ -183,11 +192,19 @@ func (j *judge) remember(devices []oracle.Device, s *oracle.State) {
 			continue
 		}
 		for _, name := range prefix.Origins {
-			if d := j.net.Index.Device[name]; s.Announces(d, p) {
+			if d := j.net.Index.Device[name]; s.Announces(d, p) && !j.forgetful[d] {
 				devices[d].Announced = append(slices.Clip(devices[d].Announced), int32(p))
 			}
 		}
 	}
+}
+
+// aggregates tells whether a device may announce an aggregate.
+func (j *judge) aggregates(device int) bool {
+	name := j.net.Topology.Devices[device].Name
+	return slices.ContainsFunc(j.net.Topology.Prefixes, func(p topologies.Prefix) bool {
+		return p.Aggregate != nil && slices.Contains(p.Origins, name)
+	})
 }
 
 func (j *judge) trueState() *oracle.State {
@@ -283,6 +300,15 @@ type moment struct {
 	changed     bool
 }
 
+// then joins a moment and one that came before the network was quiet.
+func (m moment) then(n moment) moment {
+	if m.truth == nil {
+		return n
+	}
+	m.transitions, m.changed = append(m.transitions, n.transitions...), m.changed || n.changed
+	return m
+}
+
 // hear takes changes at one moment into the bundles' damping and the devices. It
 // gives the bundles whose ends notice now, by their damping, that they have failed.
 func (j *judge) hear(now time.Duration, changes []state.Change) (m moment, noticed []state.Change, err error) {
@@ -303,6 +329,11 @@ func (j *judge) hear(now time.Duration, changes []state.Change) (m moment, notic
 				return m, nil, err
 			}
 			m.transitions = append(m.transitions, transition{bundle: -1, device: int(c.Device), settled: [2]oracle.Device{was, j.devices[c.Device]}})
+		case state.StartAgain:
+			if d := int(c.Device); j.aggregates(d) {
+				j.forgetful[d] = true
+				m.transitions = append(m.transitions, transition{bundle: -1, device: d, settled: [2]oracle.Device{j.devices[d], j.devices[d]}})
+			}
 		}
 	}
 	for i := range j.bundles {
@@ -350,11 +381,25 @@ func (j *judge) setBundle(c state.Change) {
 	}
 }
 
-// keepsBack tells whether the damping of a bundle that loses its last member may
-// let its session stay up for a while.
-func (j *judge) keepsBack(bundle int32) bool {
-	b := &j.bundles[bundle]
-	return b.late && b.there > 0 && !b.unseen
+// failure is what a change that takes all members of a bundle comes to, by what is
+// known of the bundle. It is false where that is nothing: the bundle was down
+// already. Named tells that an event says so, and not a series of samples.
+func (j *judge) failure(c state.Change, named bool) (state.Change, bool) {
+	b := &j.bundles[c.Bundle]
+	carrier := c.Kind == state.SetMembers
+	switch {
+	case b.there == 0 && !b.unseen:
+		return c, carrier // the event is recorded, and nothing happens
+	case b.closed:
+		return state.Change{Bundle: c.Bundle}, true // it has no session that could stay up
+	case b.unseen && carrier && (b.known == 0 || !named):
+		return c, false
+	case carrier && b.late:
+		return state.Change{Kind: state.Fail, Bundle: c.Bundle, Heard: true}, true
+	case b.unseen && carrier:
+		return state.Change{Kind: state.Notice, Bundle: c.Bundle}, true
+	}
+	return c, true
 }
 
 // conclude works out what had to come of a moment, given what the speakers tell
@@ -379,6 +424,7 @@ func (j *judge) conclude(m moment, s *state.Snapshot) (damped []transition, trut
 		j.bundles[b].closed = true
 		add(transition{bundle: b, device: -1, heard: [2]oracle.Bundle{was, j.bundles[b].graph()}})
 	}
+	clear(j.forgetful)
 	truth = transition{from: m.truth, to: j.truth}
 	if m.changed {
 		j.truth = j.trueState()

@@ -9,14 +9,15 @@ import (
 )
 
 // losses follows the traffic that is lost and no routing sees. What is lost
-// changes only at a quiet and time passes only between quiets, so sums over
-// time are exact.
+// changes only at a quiet; where time passes while the network gets quiet, what is
+// lost then counts from the change on.
 type losses struct {
-	net   *state.Network
-	part  []float64 // by bundle, as events set it
-	now   state.LossRate
-	total state.Lost
-	open  []int // by bundle: its entry in total.Bundles that lasts, from 1; 0 = none
+	net    *state.Network
+	part   []float64 // by bundle, as events set it
+	now    state.LossRate
+	total  state.Lost
+	window state.Lost // of the window that is open, or was last; without bundles
+	open   []int      // by bundle: its entry in total.Bundles that lasts, from 1; 0 = none
 }
 
 // see takes what is lost at a quiet.
@@ -29,6 +30,7 @@ func (l *losses) see(s *state.Snapshot, now time.Duration) {
 		l.now = lossRate(l.net, s)
 	}
 	l.total.See(l.now)
+	l.window.See(l.now)
 }
 
 func (l *losses) bundle(b int, part float64, now time.Duration) {
@@ -48,7 +50,10 @@ func (l *losses) bundle(b int, part float64, now time.Duration) {
 func (l *losses) any() bool { return slices.Max(l.open) > 0 }
 
 // add lets what is lost last for a time.
-func (l *losses) add(d time.Duration) { l.total.Seconds += l.now.Mean * d.Seconds() }
+func (l *losses) add(d time.Duration) {
+	l.total.Seconds += float64(l.now.Mean * d.Seconds()) // here and below: no fused multiply-add, so that all machines agree
+	l.window.Seconds += float64(l.now.Mean * d.Seconds())
+}
 
 // sum is what was lost until now.
 func (l *losses) sum(now time.Duration) *state.Lost {
@@ -65,27 +70,10 @@ func (l *losses) sum(now time.Duration) *state.Lost {
 	return &sum
 }
 
-// lossMark is the sum when a window begins. What a window loses is the rest of
-// the sum, and of its moments the worst.
-type lossMark struct {
-	seconds float64
-	before  state.Lost
-}
-
-// begin marks the start of a window, in which whatever is lost already counts.
-func (l *losses) begin() lossMark {
-	m := lossMark{l.total.Seconds, l.total}
-	l.total.Pairs, l.total.Of, l.total.Worst, l.total.Where = 0, 0, 0, ""
-	l.total.See(l.now)
-	return m
-}
-
-// since gives what the window lost and makes the sum whole again.
-func (l *losses) since(m lossMark) state.Lost {
-	lost := l.total
-	lost.Bundles, lost.Seconds = nil, l.total.Seconds-m.seconds
-	l.total.See(state.LossRate{Pairs: m.before.Pairs, Of: m.before.Of, Worst: m.before.Worst, Where: m.before.Where})
-	return lost
+// begin starts a window, in which whatever is lost already counts.
+func (l *losses) begin() {
+	l.window = state.Lost{}
+	l.window.See(l.now)
 }
 
 // lossRate walks all prefixes through the hardware.
@@ -136,7 +124,7 @@ func (w *lossWalk) from(d int) float64 {
 	for _, m := range w.s.Devices[d].Routes[w.prefix].FIB.Members {
 		ends, part := w.net.Index.Ends[m.ID], w.s.Bundles[m.ID].Lost
 		total += float64(m.Weight)
-		lost += float64(m.Weight) * (part + (1-part)*w.from(ends[0]+ends[1]-d))
+		lost += float64(float64(m.Weight) * (part + float64((1-part)*w.from(ends[0]+ends[1]-d))))
 	}
 	if total > 0 {
 		w.known[d] = lost / total

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,7 +85,9 @@ func (w *window) play(ctx context.Context) error {
 		r.advance(r.epoch + at)
 	}
 	w.public = state.Window{Start: r.Now(), Before: r.judge.damped, Own: map[int]int{}, Effect: state.NoEffect}
-	lost, counters := r.lost.begin(), r.engine.Counters()
+	counters := r.engine.Counters()
+	r.sumUntil(r.engine.Now())
+	r.lost.begin()
 	for {
 		if err := w.openDue(); err != nil {
 			return err
@@ -100,6 +103,10 @@ func (w *window) play(ctx context.Context) error {
 		r.advance(next)
 	}
 	w.settled, w.public.Lasted = true, r.Now()-w.public.Start
+	if r.transients != nil {
+		w.public.Transients, w.public.Watched = r.transients.List(), true
+		r.transients.Forget()
+	}
 	for _, row := range w.finished() {
 		if row.Effect == state.NoEffect && !row.Event.Silent && row.Event.Kind != "restart" {
 			return fmt.Errorf("event %d, %v: %w: say `silent: true` if that is meant", row.Index+1, row.Event, ErrNoEffect)
@@ -109,13 +116,13 @@ func (w *window) play(ctx context.Context) error {
 		}
 		r.record(state.Record{Kind: "settled", Event: row.Index, Row: &row})
 	}
-	r.windows = append(r.windows, w.row(counters, lost))
+	r.windows = append(r.windows, w.row(counters))
 	r.look(&w.public, true)
 	return nil
 }
 
 // row is what the window did.
-func (w *window) row(before state.Counters, lost lossMark) state.WindowRow {
+func (w *window) row(before state.Counters) state.WindowRow {
 	r, first := w.rig, w.rows[0].row.Index
 	var ends []int
 	for _, o := range w.rows {
@@ -123,7 +130,7 @@ func (w *window) row(before state.Counters, lost lossMark) state.WindowRow {
 	}
 	return state.WindowRow{
 		First: first, Last: first + len(w.rows) - 1, Start: w.public.Start, Settled: w.public.Lasted,
-		Counters: r.engine.Counters().Sub(before), Blast: r.blast(ends, w.public.Log), Lost: r.lost.since(lost),
+		Counters: r.engine.Counters().Sub(before), Blast: r.blast(ends, w.public.Log), Lost: r.lost.window,
 	}
 }
 
@@ -137,6 +144,9 @@ func (w *window) openDue() error {
 		}
 		w.queue = w.queue[1:]
 		changes, err := e.Expand(r.net.Topology, r.net.Index, r.members)
+		if err == nil {
+			err = r.mayRestart(e, changes)
+		}
 		if err != nil {
 			return err
 		}
@@ -148,10 +158,9 @@ func (w *window) openDue() error {
 		r.engine.Mark(r.mark())
 		w.rows, w.last = append(w.rows, row), row
 		for _, c := range changes {
-			w.line = append(w.line, timedChange{r.engine.Now() + c.After, c.Change, row})
+			w.schedule(timedChange{r.engine.Now() + c.After, c.Change, row})
 			row.ends = append(row.ends, r.endsOf(c.Change)...)
 		}
-		slices.SortStableFunc(w.line, func(a, b timedChange) int { return int(a.at - b.at) })
 		w.public.Events = append(w.public.Events, e)
 		r.record(state.Record{Kind: "event", Event: row.row.Index, Text: e.String()})
 	}
@@ -162,41 +171,24 @@ func (w *window) openDue() error {
 // the graph what had to happen.
 func (w *window) applyDue(ctx context.Context) error {
 	r := w.rig
-	var changes []state.Change
-	var causes []*openRow
-	for _, due := range w.takeDue() {
-		if c := &due.change; c.Kind == state.SetMembers && c.Members == 0 && r.judge.keepsBack(c.Bundle) {
-			c.Kind, c.Heard = state.Fail, true
-		}
-		changes = append(changes, due.change)
-		causes = append(causes, due.row)
-		w.own(due)
-	}
 	r.engine.OnRound(w.roundWatch())
 	defer r.engine.OnRound(nil)
-	heard, noticed, err := r.judge.hear(r.engine.Now(), changes)
+	counters, started, start := r.engine.Counters(), time.Now(), r.engine.Now()
+	changes, causes, heard, err := w.makeQuiet(ctx)
 	if err != nil {
 		return err
 	}
-	for _, c := range noticed {
-		row := w.bundleOwner[c.Bundle]
-		r.record(r.changeRecord(row.row.Index, c))
-		causes = append(causes, row)
-	}
-	counters, started := r.engine.Counters(), time.Now()
-	if err := r.engine.Apply(ctx, append(changes, noticed...)); err != nil {
-		return err
-	}
-	if err := r.engine.Quiet(ctx); err != nil {
-		return err
-	}
 	took := time.Since(started)
-	r.snapshot = r.engine.Snapshot()
-	r.lost.see(r.snapshot, r.Now())
+	if r.opts.Engine == Sim {
+		took = 0 // its messages take virtual time or none, and its record repeats to the byte
+	}
+	before := r.judge.damped
 	damped, truth, err := r.judge.conclude(heard, r.snapshot)
 	if err != nil {
 		return err
 	}
+	r.misTold.converged(r.net, before, r.judge.truth, r.engine.Now()-start)
+	r.summed = r.engine.Now()
 	for _, t := range damped {
 		causes = append(causes, w.account(t))
 	}
@@ -208,6 +200,88 @@ func (w *window) applyDue(ctx context.Context) error {
 	counts := r.engine.Counters()
 	r.record(state.Record{Kind: "quiet", Event: w.last.row.Index, Counts: &counts})
 	return nil
+}
+
+// makeQuiet makes the changes that are due and lets the network be quiet. Where time
+// passes meanwhile, whatever comes due is made when it is, on a network that is not
+// quiet yet; all of it is then one moment.
+func (w *window) makeQuiet(ctx context.Context) (changes []state.Change, causes []*openRow, heard moment, err error) {
+	r := w.rig
+	for {
+		from := r.engine.Now()
+		made, by, m, err := w.applyNow(ctx)
+		if err != nil {
+			return nil, nil, heard, err
+		}
+		changes, causes, heard = append(changes, made...), append(causes, by...), heard.then(m)
+		busy, err := r.quietUntil(ctx, w.comes())
+		if err != nil {
+			return nil, nil, heard, err
+		}
+		r.snapshot = r.engine.Snapshot()
+		r.lost.see(r.snapshot, from-r.epoch)
+		if !busy {
+			r.lost.add(r.engine.Now() - from)
+			return changes, causes, heard, nil
+		}
+		r.engine.Advance(w.comes())
+		r.lost.add(r.engine.Now() - from)
+		if err := w.openDue(); err != nil {
+			return nil, nil, heard, err
+		}
+	}
+}
+
+// applyNow makes the changes that are due at this moment.
+func (w *window) applyNow(ctx context.Context) (changes []state.Change, causes []*openRow, heard moment, err error) {
+	r := w.rig
+	for _, due := range w.takeDue() {
+		if !w.settleFailure(&due) {
+			continue
+		}
+		changes = append(changes, due.change)
+		causes = append(causes, due.row)
+		w.own(due)
+	}
+	heard, noticed, err := r.judge.hear(r.engine.Now(), changes)
+	if err != nil {
+		return nil, nil, heard, err
+	}
+	for _, c := range noticed {
+		row := w.bundleOwner[c.Bundle]
+		r.record(r.changeRecord(row.row.Index, c))
+		causes = append(causes, row)
+	}
+	return changes, causes, heard, r.engine.Apply(ctx, slices.Concat(changes, noticed))
+}
+
+// comes is when the next thing happens that is not the speakers' own: a change, a
+// timer of the bundles' damping, or an event with a time.
+func (w *window) comes() time.Duration {
+	r := w.rig
+	next := r.judge.next()
+	if len(w.line) > 0 {
+		next = min(next, w.line[0].at)
+	}
+	if len(w.queue) > 0 && w.queue[0].At != 0 {
+		next = min(next, max(r.epoch+w.queue[0].At, r.engine.Now()))
+	}
+	return next
+}
+
+// quietUntil lets the network be quiet, or, where the engine's time moves meanwhile,
+// runs it until something comes, and then tells that it is still busy.
+func (r *Rig) quietUntil(ctx context.Context, comes time.Duration) (busy bool, err error) {
+	e, timed := r.engine.(interface {
+		Until(at time.Duration)
+		Busy() bool
+	})
+	if timed {
+		e.Until(comes)
+		defer e.Until(damping.Never)
+	}
+	err = r.engine.Quiet(ctx)
+	return timed && e.Busy(), err
 }
 
 // happened counts what happened to each device itself.
@@ -259,12 +333,44 @@ func (w *window) roundWatch() func() {
 	}
 }
 
+// settleFailure makes of a change that takes all members of a bundle what it comes
+// to, and schedules when the ends notice. It is false where it comes to nothing.
+func (w *window) settleFailure(due *timedChange) bool {
+	r, c := w.rig, due.change
+	switch {
+	case c.Kind == state.Notice:
+		return r.judge.bundles[c.Bundle].unseen
+	case c.Kind != state.Fail && (c.Kind != state.SetMembers || c.Members > 0):
+		return true
+	case r.sessionless(c.Bundle):
+		c = state.Change{Bundle: c.Bundle}
+	}
+	c, ok := r.judge.failure(c, due.row.row.Event.Kind == "down")
+	due.change = c
+	if ok && c.Kind == state.Fail && c.After > 0 {
+		w.schedule(timedChange{r.engine.Now() + c.After, state.Change{Kind: state.Notice, Bundle: c.Bundle}, due.row})
+	}
+	return ok
+}
+
+// schedule puts a change into the line, behind those of its time.
+func (w *window) schedule(c timedChange) {
+	w.line = append(w.line, c)
+	slices.SortStableFunc(w.line, func(a, b timedChange) int { return cmp.Compare(a.at, b.at) })
+}
+
 // own notes who changes what, and records the change.
 func (w *window) own(due timedChange) {
 	r, c := w.rig, due.change
 	switch c.Kind {
 	case state.SetKnob, state.SetDrain, state.Stop, state.StartAgain:
 		w.deviceOwner[c.Device] = due.row
+		switch c.Kind {
+		case state.Stop:
+			r.away[c.Device] = true
+		case state.StartAgain:
+			delete(r.away, c.Device)
+		}
 	case state.SetMembers, state.Fail:
 		w.bundleOwner[c.Bundle] = due.row
 		if r.members[c.Bundle] == c.Members {
@@ -292,12 +398,12 @@ func (w *window) takeDue() []timedChange {
 		w.line = w.line[1:]
 		if b := next.change.Bundle; next.change.Kind == state.SetMembers || next.change.Kind == state.Fail {
 			due = slices.DeleteFunc(due, func(d timedChange) bool {
-				k := d.change.Kind
-				return d.change.Bundle == b && (k == state.SetMembers || k == state.Fail || k == state.Notice)
+				return d.change.Bundle == b && (d.change.Kind == state.SetMembers || d.change.Kind == state.Fail)
 			})
-			w.line = slices.DeleteFunc(w.line, func(d timedChange) bool { // nobody will notice a failure that is over
-				return d.change.Bundle == b && d.change.Kind == state.Notice && d.row != next.row
-			})
+			if next.change.Members > 0 { // nobody will notice a failure that is over
+				over := func(d timedChange) bool { return d.change.Bundle == b && d.change.Kind == state.Notice }
+				due, w.line = slices.DeleteFunc(due, over), slices.DeleteFunc(w.line, over)
+			}
 		}
 		due = append(due, next)
 	}

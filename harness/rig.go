@@ -32,6 +32,8 @@ type Options struct {
 	Schedule sim.Schedule  // of Sim
 	Port     int           // see live.Options
 	Budget   time.Duration // see live.Options
+
+	keep func(*state.Moment) // hears of every moment that checks look at
 }
 
 // The engines that run the speakers.
@@ -54,9 +56,13 @@ type Rig struct {
 	misTold misTold
 	lost    losses
 	windows []state.WindowRow
+	summed  time.Duration // virtual time of the engine until which misTold and lost are sums
 
-	members  []int // by bundle, as the events leave them
-	played   int   // events so far
+	transients *sim.Transients // nil = nobody wants to know, or messages take no time
+
+	members  []int          // by bundle, as the events leave them
+	away     map[int32]bool // devices whose speaker has stopped and not started again
+	played   int            // events so far
 	closed   bool
 	epoch    time.Duration
 	baseline *state.Snapshot
@@ -88,7 +94,7 @@ func Start(ctx context.Context, opts Options) (_ *Rig, err error) {
 		}
 	}
 	r := &Rig{
-		opts: opts, members: fullMembers(opts.Topology),
+		opts: opts, members: fullMembers(opts.Topology), away: map[int32]bool{},
 		net: &state.Network{Topology: opts.Topology, Index: opts.Topology.Index(), Damping: opts.Damping, Plan: opts.Plan, Hardware: opts.Hardware},
 	}
 	r.lost = losses{net: r.net, part: make([]float64, len(opts.Topology.Bundles)), open: make([]int, len(opts.Topology.Bundles))}
@@ -166,15 +172,30 @@ func (r *Rig) bringUpNetwork(ctx context.Context) error {
 		}
 	}
 	r.epoch = r.engine.Now()
+	r.summed = r.epoch
 	r.bringUp = r.engine.Counters()
 	r.engine.Record(true)
 	r.snapshot = r.engine.Snapshot()
 	r.baseline = r.snapshot
+	r.watchTransients()
 	if err := r.judge.settleFirst(r.snapshot); err != nil {
 		return err
 	}
 	r.look(nil, true)
 	return nil
+}
+
+// watchTransients looks for transients from now on, where a check wants them and the
+// engine has any.
+func (r *Rig) watchTransients() {
+	e, ok := r.engine.(*sim.Engine)
+	wants := func(c state.Check) bool {
+		_, ok := c.(state.TransientCheck)
+		return ok
+	}
+	if ok && r.opts.Schedule.Mode == sim.Timed && slices.ContainsFunc(r.opts.Checks, wants) {
+		r.transients = e.Watch()
+	}
 }
 
 // mark names the event that started last, as hardware audits have it.
@@ -236,7 +257,10 @@ func (r *Rig) Windows() []state.WindowRow { return slices.Clone(r.windows) }
 
 // Lost is the traffic that was lost unseen since the baseline, or nil where
 // none was.
-func (r *Rig) Lost() *state.Lost { return r.lost.sum(r.Now()) }
+func (r *Rig) Lost() *state.Lost {
+	r.sumUntil(r.engine.Now())
+	return r.lost.sum(r.Now())
+}
 
 // Now is the virtual time since the baseline.
 func (r *Rig) Now() time.Duration { return r.engine.Now() - r.epoch }
@@ -247,6 +271,9 @@ func (r *Rig) look(w *state.Window, settled bool) {
 	m := &state.Moment{
 		Network: r.net, Snapshot: r.snapshot, Settled: settled, Baseline: r.baseline,
 		Damped: r.judge.damped, True: r.judge.truth, Full: r.fullHealth(), Window: w,
+	}
+	if r.opts.keep != nil {
+		r.opts.keep(m)
 	}
 	for _, c := range r.opts.Checks {
 		before := c.Outcome().Violated
@@ -268,6 +295,30 @@ func (r *Rig) reportNew(o state.Outcome, before int) {
 // bundles, settings and drain states, and no wire is held.
 func (r *Rig) fullHealth() bool {
 	return slices.Equal(r.members, fullMembers(r.net.Topology)) && !r.lost.any() && r.judge.asAtFirst() && len(r.snapshot.Held) == 0
+}
+
+// sessionless tells whether a bundle has no session, because a speaker at one of
+// its ends has stopped.
+func (r *Rig) sessionless(bundle int32) bool {
+	ends := r.net.Index.Ends[bundle]
+	return r.away[int32(ends[0])] || r.away[int32(ends[1])]
+}
+
+// mayRestart refuses what is not modelled: that a speaker stops while a bundle of its
+// has failed unnoticed, so that the other end cannot hear of it.
+func (r *Rig) mayRestart(e state.Event, changes []state.Timed) error {
+	for _, c := range changes {
+		if c.Change.Kind != state.Stop {
+			continue
+		}
+		for _, b := range r.net.Index.Of[c.Change.Device] {
+			if r.judge.bundles[b].unseen {
+				return &state.FieldError{Kind: e.Kind, Field: "device", Value: r.net.Topology.Devices[c.Change.Device].Name,
+					Want: fmt.Sprintf("bundle %q has failed and its ends have not noticed: a restart meanwhile is not modelled", r.net.Topology.Bundles[b].Name)}
+			}
+		}
+	}
+	return nil
 }
 
 func (r *Rig) record(rec state.Record) {

@@ -18,12 +18,28 @@ type RunOptions struct {
 	Schedule sim.Schedule  // of the sim engine
 	Port     int           // see live.Options
 	Budget   time.Duration // see live.Options
+
+	// Of the run on sim, where the scenario's engine is Both: the others are then
+	// those of the run on gobgp. A check follows one run, so these are others.
+	SimChecks   []state.Check
+	SimObserver state.Observer
+
+	keep func(*state.Moment) // hears of every moment
+	with func(*state.Result) // completes the result before observers hear of it
 }
 
 // Run plays a scenario on a network of its own and returns what it found. An
 // error means that the run could not be finished; the result then holds what
-// was seen until then.
+// was seen until then. A scenario for both engines is played on sim first, and then
+// on gobgp with a Comparison as one more check; the result is that of gobgp.
 func Run(ctx context.Context, sc *Scenario, opts RunOptions) (*state.Result, error) {
+	if sc.Engine == Both {
+		return runBoth(ctx, sc, opts)
+	}
+	return runOne(ctx, sc, opts)
+}
+
+func runOne(ctx context.Context, sc *Scenario, opts RunOptions) (*state.Result, error) {
 	if opts.Observer == nil {
 		opts.Observer = silence{}
 	}
@@ -50,6 +66,9 @@ func Run(ctx context.Context, sc *Scenario, opts RunOptions) (*state.Result, err
 	if err != nil {
 		res.Error = err.Error()
 	}
+	if opts.with != nil {
+		opts.with(res)
+	}
 	opts.Observer.Record(state.Record{Kind: "end", Event: -1, Virtual: res.Virtual, Text: string(res.Verdict), Result: res})
 	return res, err
 }
@@ -63,7 +82,10 @@ func play(ctx context.Context, sc *Scenario, opts RunOptions, res *state.Result)
 	res.BringUp, res.Established, res.Quiet = rig.BringUp()
 	res.Entries, res.Stale = Entries(rig.Network(), rig.Baseline())
 	opts.Observer.Record(state.Record{Kind: "baseline", Event: -1, Text: fmt.Sprintf("%d entries", res.Entries), Counts: &res.BringUp})
-	res.Rows, err = rig.Play(ctx, sc.Events...)
+	res.Overcount = rig.overcounts("baseline")
+	if res.Rows, err = rig.Play(ctx, sc.Events...); err == nil {
+		res.Overcount = append(res.Overcount, others(rig.overcounts("end"), res.Overcount)...)
+	}
 	res.Virtual = rig.Now()
 	res.FIB, res.Policies = rig.Hardware()
 	told := rig.MisTold()
@@ -76,6 +98,7 @@ func (sc *Scenario) rigOptions(opts RunOptions) Options {
 	return Options{
 		Topology: sc.Topology, Damping: sc.Damping, Plan: sc.Plan, Settings: sc.Settings, Hardware: sc.Hardware, Compare: sc.Compare, Checks: opts.Checks,
 		Observer: opts.Observer, Engine: sc.Engine, Schedule: opts.Schedule, Port: opts.Port, Budget: opts.Budget,
+		keep: opts.keep,
 	}
 }
 

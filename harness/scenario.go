@@ -8,6 +8,7 @@ package harness
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ import (
 // Scenario is what to run: a network, its settings, and what is done to it.
 type Scenario struct {
 	Name       string
-	Engine     string // GoBGP or Sim
+	Engine     string // GoBGP, Sim or Both
 	Seed       uint64
 	Topology   *topologies.Topology
 	Damping    damping.Pipeline
@@ -46,8 +47,15 @@ type Scenario struct {
 // FilesFolder is where a copy of a scenario keeps the files that it names.
 const FilesFolder = "scenario-files"
 
-// CopyName is the name of a file in FilesFolder, for its name in a scenario.
-func CopyName(name string) string { return url.PathEscape(name) }
+// CopyName is the name of a file in FilesFolder, for its name in a scenario: that
+// name with what no file name may hold escaped, or a hash where that is too long.
+func CopyName(name string) string {
+	const most = 200 // bytes; file systems allow 255
+	if escaped := url.PathEscape(name); len(escaped) <= most {
+		return escaped
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(name)))
+}
 
 // readBeside reads a file that the scenario in a folder names: the copy that the
 // folder has of it, or else the file itself, relative to the folder.
@@ -122,7 +130,7 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 	}
 	m := doc.Root().Map("name", "topology", "engine", "seed", "damping", "speakers", "fib", "events", "thresholds", "expect-violated")
 	sc := &Scenario{Source: data, Name: m.Get("name").Text(strings.TrimSuffix(filepath.Base(file), ".yaml"))}
-	sc.Engine = m.Get("engine").Enum(GoBGP, Engines()...)
+	sc.Engine = m.Get("engine").Enum(GoBGP, append(Engines(), Both)...)
 	sc.Seed = uint64(m.Get("seed").Int(1, 1, 1<<62))
 	sc.Topology = sc.readTopology(m.Need("topology"), filepath.Dir(file))
 	sc.readFIB(m.Get("fib"), m.Get("topology"))

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bagrig/bagrig/harness/state"
+	"github.com/bagrig/bagrig/topologies"
 )
 
 // Containment is the rule "containment": over a window, from the start of an
@@ -26,7 +27,8 @@ import (
 type Containment struct {
 	ledger
 	tally    Tally
-	remember []bool // by prefix: some device damps it with a memory; nil = not known yet
+	remember []bool  // by prefix: some device damps it, or what it follows from, with a memory; nil = not known yet
+	family   [][]int // by prefix: those that it follows from, itself among them
 }
 
 // Tally is what the wires carried in all windows so far, in NLRI.
@@ -74,7 +76,7 @@ func (c *Containment) Look(m *state.Moment) {
 	if w == nil {
 		return
 	}
-	if w.Effect != state.NoEffect {
+	if w.Effect == state.Changed || w.Effect == state.Absorbed {
 		c.found.Exercised++
 	}
 	allowed := c.allowance(m)
@@ -116,13 +118,12 @@ func compareFlows(a, b flow) int {
 func (c *Containment) allowance(m *state.Moment) func(flow) permit {
 	byGraph, dampings := allowance(m.Window.Allowed), m.ToldDampings()
 	if c.remember == nil {
-		c.remember = make([]bool, len(m.Topology.Prefixes))
-		for p := range c.remember {
-			for d := range m.Topology.Devices {
-				c.remember[p] = c.remember[p] || !dampings(d, p).Memoryless
-			}
-		}
+		c.learn(m, dampings)
 	}
+	// Communities alone change where a device is drained or set otherwise, or an
+	// aggregate takes a prefix's place above.
+	tags := slices.ContainsFunc(m.Window.Events, func(e state.Event) bool { return e.Kind == "drain" || e.Kind == "set" }) ||
+		slices.ContainsFunc(m.Topology.Prefixes, func(p topologies.Prefix) bool { return p.Aggregate != nil && p.Aggregate.Suppress })
 	received := map[[2]int]int{}
 	for i := range m.Window.Log {
 		n := &m.Window.Log[i]
@@ -135,15 +136,50 @@ func (c *Containment) allowance(m *state.Moment) func(flow) permit {
 		}
 		from := sender(m.Network, f.dir)
 		law := dampings(from, int(f.prefix)).Law
-		causes := received[[2]int{from, int(f.prefix)}] + m.Window.Own[from]
-		return permit{told: int(min(float64(law.PerChange*causes), law.Adverts(m.Window.Lasted))), path: causes}
+		causes := m.Window.Own[from]
+		for _, p := range c.family[f.prefix] {
+			causes += received[[2]int{from, p}]
+		}
+		return permit{told: int(min(float64(law.PerChange*causes), law.Adverts(m.Window.Lasted))), path: causes, law: true, tags: tags}
+	}
+}
+
+// learn works out which prefixes follow from one another, and of which damping
+// with a memory is on the way: an aggregate changes because its more-specifics do,
+// and they are told otherwise because it does.
+func (c *Containment) learn(m *state.Moment, dampings func(device, prefix int) *state.ToldDamping) {
+	c.remember, c.family = make([]bool, len(m.Topology.Prefixes)), make([][]int, len(m.Topology.Prefixes))
+	for p := range c.remember {
+		c.family[p] = append(c.family[p], p)
+		for d := range m.Topology.Devices {
+			c.remember[p] = c.remember[p] || !dampings(d, p).Memoryless
+		}
+	}
+	for a, prefix := range m.Topology.Prefixes {
+		if prefix.Aggregate == nil {
+			continue
+		}
+		group, remember := append(m.Topology.Specifics(a), a), false
+		for _, p := range group {
+			remember = remember || c.remember[p]
+		}
+		for _, p := range group {
+			c.remember[p] = remember
+			for _, q := range group {
+				if !slices.Contains(c.family[p], q) {
+					c.family[p] = append(c.family[p], q)
+				}
+			}
+		}
 	}
 }
 
 // permit is what the graph lets a flow carry in a window.
 type permit struct {
-	told int // NLRI
-	path int // states in which the AS_PATH or another attribute alone changed
+	told int  // NLRI
+	path int  // states in which the AS_PATH or another attribute alone changed
+	law  bool // law 2 is the limit, and no graph
+	tags bool // with law: communities alone may change
 }
 
 func allowance(list []state.SessionChange) map[flow]permit {
@@ -221,7 +257,13 @@ type counted struct {
 // judge follows one flow through a window.
 func (c *Containment) judge(m *state.Moment, f flow, log []state.NLRI, p permit, dumps []int) {
 	var against []counted
-	last, others := heardBefore(m, f), p.path
+	last, others, exported := heardBefore(m, f), p.path, 0
+	if p.law {
+		exported = p.path
+	}
+	if p.law && !p.tags {
+		others = 0
+	}
 	for i := range log {
 		n := &log[i]
 		for len(dumps) > 0 && dumps[0] <= n.Round {
@@ -236,6 +278,9 @@ func (c *Containment) judge(m *state.Moment, f flow, log []state.NLRI, p permit,
 			continue // what replaces it counts by what it changes against the value before
 		case p.path > 0 && last.present && now.present && last.sameValue(now) && last.path != now.path:
 			c.tally.Path++
+		case exported > 0 && last.present != now.present: // another AS_PATH lets the route go to the neighbour, or keeps it
+			c.tally.Path++
+			exported--
 		case others > 0 && last.present && last == now: // another attribute, such as a community
 			c.tally.Path++
 			others--
@@ -246,6 +291,13 @@ func (c *Containment) judge(m *state.Moment, f flow, log []state.NLRI, p permit,
 		last = now
 	}
 	excess := len(against) - p.told
+	if p.law { // no damping repeats, so that a repetition finds no cause
+		idle := 0
+		for _, a := range against {
+			idle += count(a.idle && a.last == a.now)
+		}
+		excess = max(excess, idle)
+	}
 	if excess <= 0 {
 		return
 	}

@@ -192,3 +192,17 @@ func TestWhereDampingHasAMemoryASpeakerTellsWhatItLearned(t *testing.T) {
 		t.Error("what nothing caused: got no violation")
 	}
 }
+
+func TestNoDampingRepeats(t *testing.T) {
+	p, m := quarter(t)
+	p.net.Damping = damping.Pipeline{Told: []damping.ToldStage{damping.Hysteresis{Quantize: damping.Quantize{Step: 800e9, Error: 0.1}, Margin: 0.25}}}
+	m.Window.Own = map[int]int{p.deviceOf(farBag): 3}
+	m.Window.Lasted, m.Window.Allowed = 30*time.Second, nil
+	told := p.told(m, p.dir(farBag, "r2-f1-e1"), int32(p.prefixOf("10.1.0.0/24")))
+	m.Window.Log = []state.NLRI{told, told, told}
+	c := NewContainment()
+	c.Look(m)
+	if got := c.Outcome().Violated; got != 2 {
+		t.Errorf("one value told three times, with three causes: got %d violations %v, want 2", got, c.Outcome().Violations)
+	}
+}

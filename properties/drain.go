@@ -75,6 +75,9 @@ func (c *Hitless) walk(m *state.Moment, origin []bool, d, p int) (lost int) {
 	}
 	for _, w := range members {
 		to, ok := peer(m.Network, d, w.ID)
+		if ok && m.Snapshot.Bundles[w.ID].Unseen {
+			continue // lost, and not because of the drain
+		}
 		if !ok || !carries(m, w.ID) {
 			c.violate(m, at(m.Network, d, p), "traffic goes over %s, which is down", bundleName(m.Network, w.ID))
 			lost++

@@ -1,6 +1,7 @@
 package properties
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/bagrig/bagrig/harness/state"
@@ -30,12 +31,12 @@ func (c *NoBlackHole) Look(m *state.Moment) {
 	before := c.found.Violated
 	for p := range m.Topology.Prefixes {
 		origin := origins(m.Network, p)
-		reach := reached(m, p)
+		reach, heard := reached(m, p), heardBy(m, p)
 		for d := range m.Snapshot.Devices {
 			if origin[d] && m.Snapshot.Devices[d].Routes[p].Local {
 				continue
 			}
-			if reach[d] {
+			if reach[d] && heard[d] {
 				c.found.Exercised++
 				if !m.Snapshot.Devices[d].Restarting { // then hardware alone counts, and nextHops looks at it
 					c.has(m, d, p)
@@ -64,7 +65,7 @@ func (c *NoBlackHole) nextHops(m *state.Moment, d, p int, origin, reach []bool) 
 		switch {
 		case !ok:
 			c.violate(m, at(m.Network, d, p), "hardware sends over %s: it does not end at this device", bundleName(m.Network, w.ID))
-		case m.Snapshot.Bundles[w.ID].Lost == 1:
+		case m.Snapshot.Bundles[w.ID].Unseen:
 		case !carries(m, w.ID):
 			c.violate(m, at(m.Network, d, p), "hardware sends over %s: its session is down", bundleName(m.Network, w.ID))
 		case !origin[to] && !reach[to] && len(m.Snapshot.Devices[to].Routes[p].FIB.Members) == 0:
@@ -77,7 +78,7 @@ func (c *NoBlackHole) nextHops(m *state.Moment, d, p int, origin, reach []bool) 
 // end restarts and forwards on meanwhile, and it has not failed unnoticed.
 func carries(m *state.Moment, bundle int32) bool {
 	b, ends := m.Snapshot.Bundles[bundle], m.Index.Ends[bundle]
-	return b.Lost < 1 && (b.Up || b.Members > 0 && (m.Snapshot.Devices[ends[0]].Restarting || m.Snapshot.Devices[ends[1]].Restarting))
+	return !b.Unseen && (b.Up || b.Members > 0 && (m.Snapshot.Devices[ends[0]].Restarting || m.Snapshot.Devices[ends[1]].Restarting))
 }
 
 // origins tells by device whether it originates the prefix.
@@ -101,6 +102,36 @@ func reached(m *state.Moment, prefix int) []bool {
 		reach[d] = m.Damped.Route(d, prefix).Reachable()
 	}
 	return reach
+}
+
+// heardBy tells by device whether news of the prefix can come to it: over sessions
+// over which the graph lets it go, and not over bundles that have failed unnoticed,
+// on which UPDATEs wait.
+func heardBy(m *state.Moment, prefix int) []bool {
+	heard := make([]bool, len(m.Snapshot.Devices))
+	if !slices.ContainsFunc(m.Snapshot.Bundles, func(b state.Bundle) bool { return b.Unseen }) {
+		for d := range heard {
+			heard[d] = true
+		}
+		return heard
+	}
+	var next []int
+	for d := range heard {
+		if m.Damped.Route(d, prefix).Local {
+			heard[d], next = true, append(next, d)
+		}
+	}
+	for len(next) > 0 {
+		d := next[0]
+		next = next[1:]
+		for _, b := range m.Index.Of[d] {
+			to, _ := peer(m.Network, d, int32(b))
+			if !heard[to] && !m.Snapshot.Bundles[b].Unseen && m.Damped.TellsTo(d, prefix, int32(b)) {
+				heard[to], next = true, append(next, to)
+			}
+		}
+	}
+	return heard
 }
 
 // NoLoop is the rule "no loop": the walk of a prefix through the FIBs, by

@@ -1,6 +1,7 @@
 package properties
 
 import (
+	"maps"
 	"time"
 
 	"github.com/bagrig/bagrig/harness/state"
@@ -31,6 +32,7 @@ func (c *LivePath) Look(m *state.Moment) {
 	before, dampings := c.found.Violated, m.ToldDampings()
 	for d := range m.Snapshot.Devices {
 		if dev := &m.Snapshot.Devices[d]; dev.Drain == topologies.Drained || dev.Restarting {
+			maps.DeleteFunc(c.since, func(place [2]int, _ time.Duration) bool { return place[0] == d })
 			continue
 		}
 		for p := range m.Snapshot.Devices[d].Routes {

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,8 +39,9 @@ func TestScenariosThatOnceBrokeARuleHold(t *testing.T) {
 
 // TestEmbeddedScenariosEndAsTheySay plays all but the large ones.
 func TestEmbeddedScenariosEndAsTheySay(t *testing.T) {
+	large := []string{"prometheus", "group-exhaustion", "prometheus-spread", "hub-and-spoke", "dsf-nsf-mix"}
 	for _, name := range harness.Scenarios() {
-		if name == "prometheus" || name == "group-exhaustion" {
+		if slices.Contains(large, name) {
 			continue
 		}
 		sc, err := harness.Embedded(name)

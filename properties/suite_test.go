@@ -80,7 +80,7 @@ func casesOfRun(t *testing.T, usual int) int {
 		}
 		return n
 	}
-	if raceDetector || testing.Short() {
+	if brief() {
 		return max(1, usual/6)
 	}
 	return usual

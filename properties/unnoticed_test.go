@@ -2,8 +2,11 @@ package properties
 
 import (
 	"math"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/state"
 )
@@ -125,5 +128,56 @@ func TestMistakesInDetectionHaveAPosition(t *testing.T) {
 		if err == nil || len(err.Error()) < len(want) || err.Error()[:len(want)] != want {
 			t.Errorf("%s: got\n%v\nwant\n%s", event, err, want)
 		}
+	}
+}
+
+// TestOnlyAnUnnoticedFailureExcusesABlackHole looks at a bundle that is down and
+// still carries traffic.
+func TestOnlyAnUnnoticedFailureExcusesABlackHole(t *testing.T) {
+	for _, tc := range []struct {
+		lost   float64
+		unseen bool
+		want   bool
+	}{{0, false, true}, {0.3, false, true}, {1, false, true}, {1, true, false}} {
+		p, m := quarter(t)
+		b := &m.Snapshot.Bundles[p.dir(bag, farBag).Bundle]
+		b.Up, b.Members, b.Lost, b.Unseen = tc.unseen, 0, tc.lost, tc.unseen
+		c := NewNoBlackHole()
+		c.Look(m)
+		if got := c.Outcome().Violated > 0; got != tc.want {
+			t.Errorf("lost %v, unnoticed %t: got violated %t, want %t", tc.lost, tc.unseen, got, tc.want)
+		}
+	}
+}
+
+func TestEventsThatMeetADetection(t *testing.T) {
+	for _, tc := range []struct {
+		name, events string
+		until        float64 // s: when the first failure of the first bundle is over
+	}{
+		{"a second failure, noticed later", "down: {bundle: B, detect: hold 90s, at: 10s}|down: {device: r2-bag1, detect: hold 90s, at: 20s}", 100},
+		{"a second failure, noticed sooner", "down: {bundle: B, detect: hold 90s, at: 10s}|down: {bundle: B, detect: bfd 150ms, at: 20s, silent: true}", 20.15},
+		{"the port says so in the end", "down: {bundle: B, detect: hold 90s, at: 10s}|down: {bundle: B, at: 20s, silent: true}", 20},
+		{"mended and failed again in one moment", "down: {bundle: B, detect: hold 90s, at: 10s}|up: {bundle: B, at: 50s, silent: true}|down: {bundle: B, detect: hold 90s, at: 50s}", 140},
+		{"a grey bundle that goes down", "grey: {bundle: B, loss: 0.3, at: 10s}|down: {bundle: B, at: 20s}|up: {bundle: B, at: 100s}", 20},
+	} {
+		text := "damping: none\nevents:\n  - " + strings.ReplaceAll(strings.ReplaceAll(tc.events, "|", "\n  - "), "B,", "r1-bag1--r2-bag1,") + "\n"
+		res := runs(t, text)
+		if got := res.Lost.Bundles[0].Until.Seconds(); got != tc.until {
+			t.Errorf("%s: got %+v, want the first until %v s", tc.name, res.Lost.Bundles, tc.until)
+		}
+	}
+}
+
+func TestASampleThatRepeatsADownIsNoNewsOfIt(t *testing.T) {
+	series := []damping.Sample{{At: 0, Members: 32}, {At: time.Second, Members: 0}, {At: 3 * time.Second, Members: 0}, {At: time.Minute, Members: 32}}
+	sc, err := harness.ReadScenario("x.yaml", []byte("topology: prometheus-mini\ndamping: {bundle: [carrier-delay: {down: 10s}]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc.Events = []state.Event{{Kind: "replay", Bundle: "r1-bag1--r2-bag1", File: "z.csv", Series: &series, At: 10 * time.Second}}
+	res := holds(t, "x", sc)
+	if b := res.Lost.Bundles[0]; b.From.Seconds() != 11 || b.Until.Seconds() != 21 {
+		t.Errorf("got %+v, want from 11 to 21 s", b)
 	}
 }

@@ -60,12 +60,27 @@ func (w Warning) String() string { return fmt.Sprintf("bundle %q: %s", w.Bundle,
 // is not the one that their length calls for: one that does not reach, one that
 // reaches farther than is needed, one that is no class. A bundle that states no
 // optic has none. The members of a bundle have one length, so that skew between
-// them cannot be judged.
+// them cannot be judged. Beside these the bundles between a bag and a fabric
+// whose kind wants to be near it, see Kind.EdgeLength.
 func (t *Topology) Warnings() []Warning {
 	var list []Warning
+	x, kinds := t.Index(), map[string]Kind{}
+	for _, k := range Kinds() {
+		kinds[k.Name] = k
+	}
 	for i := range t.Bundles {
-		if text := opticWarning(&t.Bundles[i]); text != "" {
-			list = append(list, Warning{t.Bundles[i].Name, text})
+		b := &t.Bundles[i]
+		if text := opticWarning(b); text != "" {
+			list = append(list, Warning{b.Name, text})
+		}
+		lower, upper := x.Ends[i][0], x.Ends[i][1]
+		if lower < 0 || upper < 0 || t.Devices[upper].Role != Bag {
+			continue
+		}
+		kind := t.Devices[lower].Kind
+		if most := kinds[kind].EdgeLength; most > 0 && b.Length > most {
+			list = append(list, Warning{b.Name, fmt.Sprintf("length %s: %s switches have shallow buffers: want at most %s to the bags",
+				formatLength(b.Length), kind, formatLength(most))})
 		}
 	}
 	return list

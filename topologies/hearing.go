@@ -67,29 +67,68 @@ func everyone(n int) (h heard) {
 	return h
 }
 
-// apart reports originating devices that cannot hear of one another under
-// valley-free export, where what was learned from below goes everywhere and
-// anything else only down. It names the first two and counts the rest.
+// sources gives the groups of devices that originate something together and
+// that must be heard of by all: each device that originates a prefix alone, and
+// the origins of each other prefix where none of them is such a device. Who
+// hears of that one hears of the prefix.
+func (c *checker) sources() (groups [][]int) {
+	alone := map[int]bool{}
+	for i := range c.t.Prefixes {
+		if origins := c.t.Prefixes[i].Origins; len(origins) == 1 {
+			alone[c.x.Device[origins[0]]] = true
+		}
+	}
+	for _, d := range c.originators() {
+		if alone[d] {
+			groups = append(groups, []int{d})
+		}
+	}
+	seen := map[string]bool{}
+	for i := range c.t.Prefixes {
+		origins := c.t.Prefixes[i].Origins
+		if len(origins) < 2 || slices.ContainsFunc(origins, func(name string) bool { return alone[c.x.Device[name]] }) {
+			continue
+		}
+		group := make([]int, len(origins))
+		for k, name := range origins {
+			group[k] = c.x.Device[name]
+		}
+		if key := fmt.Sprint(group); !seen[key] {
+			seen[key] = true
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
+// apart reports originating devices that cannot hear of a prefix of others
+// under valley-free export, where what was learned from below goes everywhere
+// and anything else only down. It names the first two and counts the rest.
 func (c *checker) apart() {
-	origins := c.originators()
+	receivers, groups := c.originators(), c.sources()
+	single := map[int]bool{}
+	for _, g := range groups {
+		single[g[0]] = single[g[0]] || len(g) == 1
+	}
 	up, down := make([]heard, len(c.t.Devices)), make([]heard, len(c.t.Devices))
 	order := c.bundlesByTier()
 	pairs, first := 0, [2]int{}
-	for start := 0; start < len(origins); start += chunk {
-		some := origins[start:min(start+chunk, len(origins))]
+	for start := 0; start < len(groups); start += chunk {
+		some := groups[start:min(start+chunk, len(groups))]
 		c.spread(some, order, up, down)
 		all := everyone(len(some))
-		for _, d := range origins {
+		for _, d := range receivers {
 			if down[d] == all {
 				continue
 			}
-			for i, o := range some {
-				// Hearing is symmetric: a valley-free path read backwards is one.
-				if o <= d || down[d].has(i) {
+			for i, group := range some {
+				// Between two that originate alone hearing is symmetric: a
+				// valley-free path read backwards is one.
+				if down[d].has(i) || len(group) == 1 && single[d] && group[0] < d {
 					continue
 				}
 				if pairs == 0 {
-					first = [2]int{d, o}
+					first = [2]int{d, group[0]}
 				}
 				pairs++
 			}
@@ -100,34 +139,37 @@ func (c *checker) apart() {
 	}
 }
 
-// bundlesByTier gives the bundles between tiers, ascending by the lower end's
-// tier and then the upper's, and the bundles inside a tier.
+// tierOrder has the bundles between tiers, ascending by the lower end's tier
+// and descending by the upper end's, and the bundles inside a tier.
+type tierOrder struct{ rising, falling, across []int }
+
 func (c *checker) bundlesByTier() (order tierOrder) {
-	for i, e := range c.x.Ends {
-		if c.t.Devices[e[0]].Role == c.t.Devices[e[1]].Role {
+	role := func(bundle, side int) int { return int(c.t.Devices[c.x.Ends[bundle][side]].Role) }
+	for i := range c.x.Ends {
+		if role(i, 0) == role(i, 1) {
 			order.across = append(order.across, i)
 		} else {
-			order.between = append(order.between, i)
+			order.rising = append(order.rising, i)
 		}
 	}
-	slices.SortStableFunc(order.between, func(i, j int) int {
-		return int(c.t.Devices[c.x.Ends[i][0]].Role) - int(c.t.Devices[c.x.Ends[j][0]].Role)
-	})
+	order.falling = slices.Clone(order.rising)
+	slices.SortStableFunc(order.rising, func(i, j int) int { return role(i, 0) - role(j, 0) })
+	slices.SortStableFunc(order.falling, func(i, j int) int { return role(j, 1) - role(i, 1) })
 	return order
 }
 
-type tierOrder struct{ between, across []int }
-
-// spread fills in which of the origins each device hears: up what reached it
+// spread fills in which of the groups each device hears: up what reached it
 // from itself or from below, down what reached it at all. One pass upward, one
 // across and one downward do, because a valley-free path climbs, crosses at
 // most once, and descends.
-func (c *checker) spread(origins []int, order tierOrder, up, down []heard) {
+func (c *checker) spread(groups [][]int, order tierOrder, up, down []heard) {
 	clear(up)
-	for i, o := range origins {
-		up[o].set(i)
+	for i, group := range groups {
+		for _, o := range group {
+			up[o].set(i)
+		}
 	}
-	for _, b := range order.between {
+	for _, b := range order.rising {
 		e := c.x.Ends[b]
 		up[e[1]].or(&up[e[0]])
 	}
@@ -137,14 +179,10 @@ func (c *checker) spread(origins []int, order tierOrder, up, down []heard) {
 		down[e[0]].or(&up[e[1]])
 		down[e[1]].or(&up[e[0]])
 	}
-	// Downward by the upper end's tier: a stable order of the lower end's tier
-	// reversed is not enough where a bundle skips a tier.
-	for role := Backbone; role > Spine; role-- {
-		for _, b := range order.between {
-			if e := c.x.Ends[b]; c.t.Devices[e[1]].Role == role {
-				down[e[0]].or(&down[e[1]])
-			}
-		}
+	// A rising order reversed would not do where a bundle skips a tier.
+	for _, b := range order.falling {
+		e := c.x.Ends[b]
+		down[e[0]].or(&down[e[1]])
 	}
 }
 

@@ -108,7 +108,7 @@ func (t *Topology) Summary() string {
 		}
 	}
 	var counts []string
-	for r := Backbone; r >= Spine; r-- {
+	for r := Backbone; r >= Rack; r-- {
 		if roles[r] > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", roles[r], r))
 		}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -65,8 +66,13 @@ func randomTopology(seed int64) *Topology {
 	if err != nil {
 		panic(err)
 	}
+	most := maxMembers
+	if wide, err := Generate(wideShape(seed)); err == nil && r.Intn(2) == 0 {
+		top, most = wide, 50
+	}
 	odd := []string{"true", "NULL", "1", "0x1f", "-", ".", "1e3", "no", "a.b-c_d", "1.5", "-1", "2001-01-01"}
 	names := map[string]string{}
+	maybe := func(text string) string { return text[:r.Intn(2)*len(text)] }
 	for i := range top.Devices {
 		d := &top.Devices[i]
 		names[d.Name] = d.Name
@@ -77,17 +83,23 @@ func randomTopology(seed int64) *Topology {
 		if r.Intn(4) == 0 {
 			d.Region, d.Kind, d.Plane = "", "", 0
 		}
+		d.Hall, d.Power, d.Ports, d.LineCards = maybe("hall"), maybe("true"), r.Intn(2)*maxMembers, r.Intn(maxLineCards+1)
+		d.Units = maxUnits
 	}
 	for i := range top.Bundles {
 		b := &top.Bundles[i]
 		b.A, b.B = names[b.A], names[b.B]
-		b.Speed, b.Length, b.Members = speeds[r.Intn(len(speeds))], r.Intn(maxLength+1), 1+r.Intn(maxMembers)
+		b.Speed, b.Length, b.Members = speeds[r.Intn(len(speeds))], r.Intn(maxLength+1), 1+r.Intn(most)
+		b.Route, b.Optic = maybe("r1-r2-a"), maybe("zr")
 		if r.Intn(2) == 0 {
-			b.Name = b.A + "--" + b.B
+			_, number, parallel := strings.Cut(b.Name, "#")
+			if b.Name = b.A + "--" + b.B; parallel {
+				b.Name += "#" + number
+			}
 		}
 		if r.Intn(3) == 0 {
 			twin := *b
-			twin.Name = b.Name + "#2"
+			twin.Name = b.Name + "#twin"
 			top.Bundles = append(top.Bundles, twin)
 		}
 	}
@@ -139,6 +151,128 @@ generate:
 	}
 }
 
+func TestGeneratorFormReadsEveryField(t *testing.T) {
+	got, err := Read("t.yaml", []byte(`
+name: wide
+generate:
+  regions: 3
+  planes: 2
+  fabrics:
+    - {count: 2, kind: dsf, spines: 2, regions: [r1, r3], bundles: {edge-bag: {members: 9, length: 1500m, sessions: 3}}, units: {edge: 2}, asics: {edge: [a, b]}}
+    - {kind: nsf, spines: 4, racks: 2, edges: all-spine-planes, speed: 400G, oversubscription: 1.5, asics: {rack: c}}
+  speed: 800G
+  addressing: dual
+  asn: per-plane
+  backbone: 2
+  joins:
+    - {planar: [r1, r2], members: 7, length: 10km, sessions: 2, speed: 1.6T, optic: LR}
+    - {spread: 2, regions: [r2, r3]}
+    - {hub: 3, lengths: {r3: 80km}}
+  bundles:
+    rack-spine: {members: 5, length: 100m}
+    spine-edge: {members: 6, length: 300m}
+    edge-bag: {length: 2km}
+    spine-bag: {length: 1km}
+    bag-bag: {members: 4, length: 20km}
+    bag-hub: {members: 3, length: 6km, optic: LR}
+    hub-backbone: {members: 2, length: 500km}
+  units: {rack: 2, spine: 3, edge: 4, bag: 5, hub: 6, backbone: 7}
+  ports: {rack: 64, spine: 128, edge: 144, bag: 288, hub: 512, backbone: 256}
+  asics: {spine: [d, e], hub: f}
+  aggregates:
+    fabric: {min-supporting: {announce: 2, withdraw: 1}}
+    region: {min-capacity: {announce: 2T, withdraw: 1T}, suppress: true}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := generate(t, Shape{
+		Name: "wide", Regions: 3, Planes: 2, Speed: 800e9, Addressing: Dual, ASN: PerPlane, Backbones: 2,
+		Groups: []FabricGroup{
+			{Count: 2, Kind: "dsf", Spines: 2, Regions: []int{1, 3}, EdgeBag: Link{Members: 9, Length: 1500, Sessions: 3}, EdgeUnits: 2, EdgeASICs: []string{"a", "b"}},
+			{Count: 1, Kind: "nsf", Spines: 4, Racks: 2, Edges: AllSpinePlanes, Speed: 400e9, Oversubscription: 1.5, RackASICs: []string{"c"}},
+		},
+		Joins: []Join{
+			{Mode: Planar, Regions: []int{1, 2}, Link: Link{Members: 7, Length: 10_000, Sessions: 2, Speed: 1600e9, Optic: OpticLR}},
+			{Mode: SpreadJoin, Width: 2, Regions: []int{2, 3}},
+			{Mode: HubAndSpoke, Width: 3, Lengths: []int{0, 0, 80_000}},
+		},
+		RackSpine: Link{Members: 5, Length: 100}, SpineEdge: Link{Members: 6, Length: 300}, EdgeBag: Link{Length: 2000}, SpineBag: Link{Length: 1000},
+		BagBag: Link{Members: 4, Length: 20_000}, BagHub: Link{Members: 3, Length: 6000, Optic: OpticLR}, HubBackbone: Link{Members: 2, Length: 500_000},
+		RackUnits: 2, SpineUnits: 3, EdgeUnits: 4, BagUnits: 5, HubUnits: 6, BackboneUnits: 7,
+		Ports: PerRole[int]{64, 128, 144, 288, 512, 256}, ASICs: PerRole[[]string]{Spine: []string{"d", "e"}, Hub: []string{"f"}},
+		FabricAggregate: &Aggregate{By: BySupporting, Announce: 2, Withdraw: 1},
+		RegionAggregate: &Aggregate{By: ByCapacity, Announce: 2e12, Withdraw: 1e12, Suppress: true},
+	})
+	if diff := cmp.Diff(got, want, same); diff != "" {
+		t.Errorf("got (-) want (+):\n%s", diff)
+	}
+}
+
+// allocated is what reading a file allocates in bytes, and the bound that Read
+// states.
+func allocated(text []byte) (got, bound uint64) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _ = Read("t.yaml", text) // what it says of the file does not matter here
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc, 512<<20 + uint64(len(text))*2048
+}
+
+// A few bytes can ask for a large network, and no larger one than the limits;
+// many bytes can be little more than tokens.
+func TestReadAllocatesNoMoreThanItsBound(t *testing.T) {
+	for name, text := range map[string]string{
+		"a large description": `{name: large, generate: {regions: 1, planes: 1, fabrics: 15, spines: 256, racks: 256, kind: zone, speed: 800G,
+ bundles: {rack-spine: {members: 1, length: 1m}, spine-bag: {members: 1, length: 1m}}, units: {bag: 9}}}`,
+		"large joins": `{name: large, generate: {regions: 2, planes: 700, fabrics: 1, spines: 1, kind: dsf, speed: 10G, joins: [{spread: 700}, {spread: 700}],
+ bundles: {spine-edge: {members: 1, length: 1m}, edge-bag: {members: 1, length: 1m}, bag-bag: {members: 1, length: 1m}}, units: {bag: 9}}}`,
+		"a list in brackets": "devices: [" + strings.Repeat("1,", 400_000) + "1]",
+		"a list in lines":    "devices:\n" + strings.Repeat("- 1\n", 100_000),
+		"empty mappings":     "devices:\n" + strings.Repeat("- {}\n", 100_000),
+	} {
+		if got, bound := allocated([]byte(text)); got > bound {
+			t.Errorf("%s: got %d MiB allocated, want at most %d", name, got>>20, bound>>20)
+		}
+	}
+}
+
+// BenchmarkPresets generates and validates; want petabit generated in less than
+// 100 ms, and the time of both linear in bundles.
+func BenchmarkPresets(b *testing.B) {
+	for _, name := range []string{"prometheus", "hyperion", "ai-zone", "petabit"} {
+		data, err := presetFiles.ReadFile("presets/" + name + ".yaml")
+		if err != nil {
+			b.Fatal(err)
+		}
+		top, err := Read(name, data)
+		if err != nil {
+			b.Fatal(err)
+		}
+		perBundle := func(b *testing.B) {
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(top.Bundles)), "ns/bundle")
+		}
+		b.Run("generate/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Read(name, data); err != nil {
+					b.Fatal(err)
+				}
+			}
+			perBundle(b)
+		})
+		b.Run("validate/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := Validate(top); err != nil {
+					b.Fatal(err)
+				}
+			}
+			perBundle(b)
+		})
+	}
+}
+
 func TestWriteRefusesWhatCouldNotBeReadBack(t *testing.T) {
 	top := generate(t, small())
 	top.Devices[0].Units = 0
@@ -175,7 +309,7 @@ func TestReadNodeReadsInsideAnotherDocument(t *testing.T) {
 
 func TestReadNodeNotesWhatIsWrong(t *testing.T) {
 	tests := []struct{ text, want string }{
-		{"topology: nope", `s.yaml:1:11: field "topology": value "nope": want one of the presets prometheus, prometheus-mini, spread-mini`},
+		{"topology: nope", `s.yaml:1:11: field "topology": value "nope": ` + wantPreset()},
 		{"topology: [a]", `s.yaml:1:11: field "topology": want a mapping (key: value)`},
 		{"topology: {name: x}", "" +
 			`s.yaml:1:11: field "topology": missing field "devices"` + "\n" +
@@ -212,11 +346,17 @@ func TestLengthsReadBack(t *testing.T) {
 	}
 }
 
-// FuzzRead: no bytes make Read panic, and what it accepts is valid and reads
+// FuzzRead: no bytes make Read panic or allocate more than its bound, and what it accepts is valid and reads
 // back equal from what Write prints.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{name: g, generate: {regions: 2, planes: 1, fabrics: 1, spines: 1, spread: 1, kind: dsf, asn: per-group, speed: 800G,
  bundles: {spine-edge: {members: 1, length: 1m}, edge-bag: {members: 2, length: 2km}, bag-bag: {members: 3, length: 0.5km}}, units: {bag: 2}}}`))
+	f.Add([]byte(`{name: w, generate: {regions: 3, planes: 2, fabrics: [{count: 2, kind: dsf, spines: 2, regions: [r1, r3], units: {edge: 2}},
+ {kind: nsf, spines: 4, racks: 2, edges: all-spine-planes, speed: 400G, oversubscription: 1.5, asics: {rack: [c, d]}}], speed: 800G, addressing: dual,
+ asn: per-plane, backbone: 2, joins: [{planar: [r1, r2], members: 7, length: 10km, sessions: 2}, {spread: 2, regions: [r2, r3]}, {hub: 3, lengths: {r3: 80km}}],
+ bundles: {rack-spine: {members: 5, length: 100m}, spine-edge: {members: 6, length: 300m}, edge-bag: {length: 2km}, spine-bag: {length: 1km, optic: LR},
+ bag-bag: {members: 4, length: 20km}, bag-hub: {members: 3, length: 6km}, hub-backbone: {members: 2, length: 500km}}, ports: {bag: 288},
+ aggregates: {fabric: {min-supporting: {announce: 2, withdraw: 1}}}}}`))
 	f.Add([]byte(`name: e
 devices:
   - {name: s, role: spine, region: r1, fabric: f, kind: dsf, asn: 1, asic: x}
@@ -230,6 +370,9 @@ prefixes:
   - {prefix: ::/0, origins: [e], aggregate: {min-supporting: {announce: 1, withdraw: 1}}}
 `))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		if got, bound := allocated(data); got > bound {
+			t.Fatalf("got %d bytes allocated, want at most %d", got, bound)
+		}
 		top, err := Read("f.yaml", data)
 		if err != nil {
 			var errs *yamltree.Errs

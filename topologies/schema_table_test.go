@@ -21,6 +21,7 @@ type shape struct {
 	item    *shape         // of a list
 	fields  []fieldShape   // of an object
 	rules   map[string]any // of an object, what its fields alone do not say
+	printed bool           // json has the items too
 }
 
 // fieldShape is a field of an object. Of groups that are not empty an object
@@ -28,6 +29,8 @@ type shape struct {
 type fieldShape struct {
 	name  string
 	need  bool
+	rule  bool // that it is needed is said by the object's rules, since it depends on other fields
+	apart bool // in the schema, and not in this variant's example
 	group string
 	shape
 }
@@ -89,6 +92,10 @@ func may(name string, s shape) fieldShape { return fieldShape{name: name, shape:
 
 func (f fieldShape) of(group string) fieldShape { f.group = group; return f }
 
+func (f fieldShape) byRule() fieldShape { f.rule = true; return f }
+
+func (f fieldShape) setApart(apart bool) fieldShape { f.apart = apart; return f }
+
 var speedNames = func() (list []string) {
 	for _, s := range speeds {
 		list = append(list, yamltree.FormatCapacity(s))
@@ -96,10 +103,16 @@ var speedNames = func() (list []string) {
 	return list
 }()
 
-func fileShape() shape {
+// variants are the file with a generator of one kind of fabrics, and with one of
+// groups and joins. Both print the same schema.
+func variants() []shape { return []shape{variantShape(false), variantShape(true)} }
+
+func fileShape() shape { return variantShape(false) }
+
+func variantShape(groups bool) shape {
 	s := objectShape("A BAG network: either generate, or devices and bundles.",
 		need("name", nameShape("net", "name of the network")),
-		need("generate", generatorShape()).of("generator"),
+		need("generate", generatorShape(groups)).of("generator"),
 		need("devices", listShape("routers; their order gives router ids", deviceShape())).of("explicit"),
 		need("bundles", listShape("parallel member links between two devices, one eBGP session each", bundleShape())).of("explicit"),
 		may("prefixes", listShape("what devices originate", prefixShape())).of("explicit"),
@@ -108,31 +121,147 @@ func fileShape() shape {
 	return s
 }
 
-func generatorShape() shape {
-	link := objectShape("bundles of this class",
-		need("members", wholeShape(1, maxMembers, "member links")),
-		need("length", lengthShape()),
+// linkFieldShapes are those of a class of bundles, or what a group or join says of it.
+func linkFieldShapes(members, length bool) []fieldShape {
+	field := func(needed bool, name string, s shape) fieldShape {
+		f := may(name, s)
+		f.need = needed
+		return f
+	}
+	return []fieldShape{
+		field(members, "members", wholeShape(1, maxMembers, "member links of a pair of devices")),
+		field(length, "length", lengthShape()),
+		may("sessions", wholeShape(1, maxSessions, "bundles that the members are split into")),
+		may("speed", capacityShape("bits/s of one member", speedNames...)),
+		may("optic", nameShape(OpticLR, "optic class")),
+	}
+}
+
+func linkShape(members, length bool) shape {
+	return objectShape("bundles of this class", linkFieldShapes(members, length)...)
+}
+
+// rolesShape has one value for each role.
+func rolesShape(doc string, roles []string, of shape) shape {
+	s := objectShape(doc)
+	for _, role := range roles {
+		s.fields = append(s.fields, may(role, of))
+	}
+	return s
+}
+
+func unitsShape(roles []string) shape {
+	return rolesShape("chassis by role", roles, wholeShape(1, maxUnits, "chassis that one device stands for"))
+}
+
+func asicsShape(roles []string) shape {
+	name := nameShape("jericho3", "FIB profile")
+	return rolesShape("hardware by role", roles, shape{
+		doc: "FIB profile, or a list that is taken in turn by plane or number", example: "jericho3",
+		json: map[string]any{"anyOf": []any{name.schema(), listShape("", name).schema()}},
+	})
+}
+
+func ratioShape() shape {
+	return shape{doc: "the N of N:1 towards the bags, in thousandths", example: 4.5, json: map[string]any{"type": "number", "minimum": 0.1, "maximum": 100}}
+}
+
+func regionsShape() shape {
+	return listShape("regions, ascending", textShape("r1", "a region", "^r[1-9][0-9]{0,2}$"))
+}
+
+func edgesShape() shape {
+	return enumShape("how a fabric meets the bags; by its kind where left out", edgeJoins[1:]...)
+}
+
+// fabricsShape is a number, or groups.
+func fabricsShape(groups bool) shape {
+	number, list := wholeShape(1, maxFabrics, "fabrics in each region"), listShape("groups of fabrics", groupShape())
+	either := map[string]any{"anyOf": []any{number.schema(), list.schema()}}
+	number.json, number.doc = either, "fabrics in each region, or groups of them"
+	list.json, list.doc, list.printed = either, number.doc, true
+	if groups {
+		return list
+	}
+	return number
+}
+
+func groupShape() shape {
+	return objectShape("fabrics that are alike; what is left out is as the whole network has it",
+		may("count", wholeShape(1, maxFabrics, "fabrics in each region")),
+		may("regions", regionsShape()),
+		may("spines", wholeShape(1, maxOwners, "spines in each fabric")),
+		may("racks", wholeShape(1, maxOwners, "racks in each fabric")),
+		may("kind", enumShape("kind of the fabrics", kinds[:]...)),
+		may("edges", edgesShape()),
+		may("oversubscription", ratioShape()),
+		may("asics", asicsShape(lowerRoles)),
+		may("speed", capacityShape("bits/s of one member", speedNames...)),
+		may("bundles", objectShape("what differs of the bundles of each class",
+			may("rack-spine", linkShape(false, false)), may("spine-edge", linkShape(false, false)),
+			may("edge-bag", linkShape(false, false)), may("spine-bag", linkShape(false, false)))),
+		may("units", unitsShape(lowerRoles)),
 	)
-	units := wholeShape(1, maxUnits, "chassis that one device stands for")
+}
+
+func joinShape() shape {
+	lengths := lengthShape()
+	fields := append([]fieldShape{
+		need("planar", regionsShape()).of("planar"),
+		need("spread", wholeShape(1, maxDevices, "planes of the other region that a bag joins").depends()).of("spread"),
+		need("hub", wholeShape(1, maxTops, "hubs that each bag joins")).of("hub"),
+		may("regions", regionsShape()),
+		may("lengths", shape{doc: "lengths by region", example: map[string]any{"r1": "3km"}, json: map[string]any{
+			"type": "object", "patternProperties": map[string]any{"^r[1-9][0-9]{0,2}$": lengths.schema()}, "additionalProperties": false,
+		}}),
+	}, linkFieldShapes(false, false)...)
+	return objectShape("regions that are joined in one way, all where none are named: exactly one of planar, spread, hub", fields...)
+}
+
+func generatorShape(groups bool) shape {
+	perFabric := func(f fieldShape) fieldShape { f.need = !groups; return f.byRule() }
 	s := objectShape("a network in a few numbers",
 		need("regions", wholeShape(1, maxRegions, "regions").like(2)),
 		need("planes", wholeShape(1, maxDevices, "BAG planes")),
-		need("fabrics", wholeShape(1, maxFabrics, "fabrics in each region")),
-		need("spines", wholeShape(1, maxSpines, "spines in each fabric")),
-		may("spread", wholeShape(0, maxDevices, "planes of the other region that a bag joins; 0 is planar, its own plane").depends()),
-		need("kind", enumShape("kind of all fabrics", kinds[:]...)),
+		need("fabrics", fabricsShape(groups)),
+		perFabric(may("spines", wholeShape(1, maxOwners, "spines in each fabric"))),
+		may("racks", wholeShape(0, maxOwners, "racks in each fabric; 0 is no such layer")),
+		may("spread", wholeShape(0, maxDevices, "planes of the other region that a bag joins; 0 is planar, its own plane").depends()).setApart(groups),
+		may("joins", listShape("how regions are joined; left out: every two as spread says", joinShape())).setApart(!groups),
+		may("backbone", wholeShape(0, maxTops, "backbone devices above hubs, or above bags")),
+		perFabric(may("kind", enumShape("kind of all fabrics", kinds[:]...))),
+		may("edges", edgesShape()),
+		may("oversubscription", ratioShape()),
+		may("addressing", enumShape("families of the prefixes", addressings[:]...)),
 		may("asn", enumShape("which devices share an ASN", asnPlans[:]...)),
+		may("asics", asicsShape(roleFields)),
 		need("speed", capacityShape("bits/s of one member", speedNames...)),
-		need("bundles", objectShape("the bundles of each class; bag-bag may be left out with one region",
-			need("spine-edge", link), need("edge-bag", link), may("bag-bag", link))),
-		may("units", objectShape("chassis by role", may("spine", units), may("edge", units), may("bag", units))),
+		need("bundles", objectShape("the bundles of each class that the network has; members of edge-bag and spine-bag follow from the oversubscription where left out",
+			perFabric(may("spine-edge", linkShape(true, true))), perFabric(may("edge-bag", linkShape(false, true))), may("bag-bag", linkShape(true, true)),
+			may("rack-spine", linkShape(true, true)), may("spine-bag", linkShape(false, true)), may("bag-hub", linkShape(true, true)),
+			may("hub-backbone", linkShape(true, true)), may("bag-backbone", linkShape(true, true)))),
+		may("units", unitsShape(roleFields)),
+		may("ports", rolesShape("ports of a chassis by role", roleFields, wholeShape(0, maxMembers, "ports of 800G; 0 is the role's default"))),
 		may("aggregates", objectShape("which prefixes are aggregates of their more-specifics",
 			may("fabric", aggregateShape()), may("region", aggregateShape()))),
 	)
-	s.rules = map[string]any{
-		"if":   map[string]any{"properties": map[string]any{"regions": map[string]any{"const": 1}}},
-		"else": map[string]any{"properties": map[string]any{"bundles": map[string]any{"required": []string{"bag-bag"}}}},
-	}
+	alike := map[string]any{"type": "integer"}
+	s.rules = map[string]any{"allOf": []any{
+		map[string]any{
+			"if":   map[string]any{"anyOf": []any{map[string]any{"properties": map[string]any{"regions": map[string]any{"const": 1}}}, map[string]any{"required": []string{"joins"}}}},
+			"else": map[string]any{"properties": map[string]any{"bundles": map[string]any{"required": []string{"bag-bag"}}}},
+		},
+		map[string]any{
+			"if":   map[string]any{"properties": map[string]any{"fabrics": alike}},
+			"then": map[string]any{"required": []string{"spines", "kind"}},
+		},
+		map[string]any{
+			"if": map[string]any{"properties": map[string]any{
+				"fabrics": alike, "kind": map[string]any{"not": map[string]any{"const": "zone"}}, "edges": map[string]any{"const": MatchingPlane.String()},
+			}},
+			"then": map[string]any{"properties": map[string]any{"bundles": map[string]any{"required": []string{"spine-edge", "edge-bag"}}}},
+		},
+	}}
 	return s
 }
 
@@ -195,7 +324,7 @@ func (s shape) schema() map[string]any {
 	for k, v := range s.json {
 		m[k] = v
 	}
-	if s.item != nil {
+	if s.item != nil && !s.printed {
 		m["items"] = s.item.schema()
 	}
 	if s.fields == nil {
@@ -212,7 +341,7 @@ func (s shape) schema() map[string]any {
 				groups = append(groups, f.group)
 			}
 		}
-		if f.need {
+		if f.need && !f.rule {
 			needed[f.group] = append(needed[f.group], f.name)
 		}
 	}
@@ -240,8 +369,8 @@ func (s shape) schema() map[string]any {
 }
 
 // printSchema is the whole published file.
-func printSchema() string {
-	m := fileShape().schema()
+func printSchema(file shape) string {
+	m := file.schema()
 	m["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	m["$id"] = "https://github.com/bagrig/bagrig/topologies/schema.json"
 	m["title"] = "bagrig topology"
@@ -289,7 +418,7 @@ func (s shape) buildFields(path []string, change func(any) any) any {
 	}
 	m := map[string]any{}
 	for _, f := range s.fields {
-		if f.group != "" && f.group != group {
+		if f.group != "" && f.group != group || f.apart {
 			continue
 		}
 		on := len(path) > 0 && path[0] == f.name
@@ -311,6 +440,9 @@ func (s shape) visit(path []string, see func(path []string, s shape)) {
 		s.item.visit(append(path[:len(path):len(path)], "0"), see)
 	}
 	for _, f := range s.fields {
+		if f.apart {
+			continue
+		}
 		f.visit(append(path[:len(path):len(path)], f.name), see)
 	}
 }

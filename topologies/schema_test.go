@@ -54,17 +54,27 @@ func judge(t *testing.T, s *jsonschema.Schema, data []byte) error {
 }
 
 func TestPublishedSchemaIsThatOfTheTable(t *testing.T) {
-	golden(t, "schema.json", printSchema())
+	golden(t, "schema.json", printSchema(fileShape()))
+	if printSchema(variants()[1]) != printSchema(fileShape()) {
+		t.Error("the variants print different schemas")
+	}
 }
 
 // example gives the example document in JSON's spelling, changed at a path.
-func example(t *testing.T, path []string, change func(any) any) []byte {
+func example(t *testing.T, v shape, path []string, change func(any) any) []byte {
 	t.Helper()
-	data, err := json.Marshal(fileShape().build(path, change))
+	data, err := json.Marshal(v.build(path, change))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return bytes.ReplaceAll(bytes.ReplaceAll(data, []byte(`":`), []byte(`": `)), []byte(`,"`), []byte(`, "`))
+}
+
+// visitAll visits the values of all variants, each with its variant.
+func visitAll(see func(file shape, path []string, v shape)) {
+	for _, file := range variants() {
+		file.visit(nil, func(path []string, v shape) { see(file, path, v) })
+	}
 }
 
 // complaints are the reader's errors about one field.
@@ -118,12 +128,12 @@ func instead(v any) func(any) any { return func(any) any { return v } }
 // unknown one, and both say the same of what must be there.
 func TestSchemaHasTheFieldsThatTheReaderKnows(t *testing.T) {
 	s := compiled(t)
-	fileShape().visit(nil, func(path []string, v shape) {
+	visitAll(func(file shape, path []string, v shape) {
 		if v.fields == nil {
 			return
 		}
 		at := fieldName(path)
-		data := example(t, path, with("zzz", 1))
+		data := example(t, file, path, with("zzz", 1))
 		found := complaints(data, strings.TrimPrefix(at+".zzz", "."))
 		if len(found) != 1 || !strings.HasPrefix(found[0].Want, "unknown field") {
 			t.Errorf("%s: got %q for an unknown field, want the known ones", at, wants(found))
@@ -140,33 +150,46 @@ func TestSchemaHasTheFieldsThatTheReaderKnows(t *testing.T) {
 			t.Errorf("%s: the schema takes an unknown field", at)
 		}
 		for _, f := range v.fields {
-			checkNeeded(t, s, path, f)
+			if f.apart {
+				continue
+			}
+			checkNeeded(t, s, file, path, f)
 		}
 	})
 }
 
-func checkNeeded(t *testing.T, s *jsonschema.Schema, path []string, f fieldShape) {
+func checkNeeded(t *testing.T, s *jsonschema.Schema, file shape, path []string, f fieldShape) {
 	t.Helper()
 	at := fieldName(path)
 	in := append(path[:len(path):len(path)], f.name)
-	data := example(t, in, instead(nil))
+	data := example(t, file, in, instead(nil))
 	missing := strings.Contains(wants(complaints(data, at)), fmt.Sprintf("missing field %q", f.name))
 	refused := judge(t, s, data) != nil
-	exclusive := f.group == "count" || f.group == "capacity" // the reader then wants one of them
+	exclusive := f.group != "" && f.group != "generator" && f.group != "explicit" // the reader then wants one of them
 	if exclusive {
 		missing = strings.Contains(wants(complaints(data, at)), "exactly one of")
 	}
 	if f.group == "generator" {
 		missing = f.need // without it the file is of the explicit form
 	}
-	want := f.need || f.name == "bag-bag" // of which the example's two regions need bundles
+	want := f.need || at == "generate.bundles" && f.name == "bag-bag" && !joined(file) // of which the example's two regions need bundles
 	if missing != want || refused != want {
 		t.Errorf("%s: without %q: reader says missing: %v, schema refuses: %v, want both %v", at, f.name, missing, refused, want)
 	}
 }
 
+// joined tells whether the variant's example has joins.
+func joined(file shape) bool {
+	for _, f := range file.fields[1].fields {
+		if f.name == "joins" {
+			return !f.apart
+		}
+	}
+	return false
+}
+
 func TestOneRegionNeedsNoBundlesBetweenRegions(t *testing.T) {
-	data := example(t, []string{"generate"}, func(g any) any {
+	data := example(t, fileShape(), []string{"generate"}, func(g any) any {
 		m := g.(map[string]any)
 		m["regions"] = 1
 		delete(m["bundles"].(map[string]any), "bag-bag")
@@ -182,13 +205,13 @@ func TestOneRegionNeedsNoBundlesBetweenRegions(t *testing.T) {
 
 func TestSchemaHasTheWordsThatTheReaderKnows(t *testing.T) {
 	s, seen := compiled(t), 0
-	fileShape().visit(nil, func(path []string, v shape) {
+	visitAll(func(file shape, path []string, v shape) {
 		if v.words == nil {
 			return
 		}
 		seen++
 		at := fieldName(path)
-		data := example(t, path, instead("zzz"))
+		data := example(t, file, path, instead("zzz"))
 		if got := words(wants(complaints(data, at))); !slices.Equal(sorted(got), sorted(v.words)) &&
 			!slices.Equal(sorted(strings.Split(strings.TrimPrefix(wants(complaints(data, at)), "want "), ", ")), sorted(v.words)) {
 			t.Errorf("%s: the reader knows %q, the table has %q", at, wants(complaints(data, at)), v.words)
@@ -197,7 +220,7 @@ func TestSchemaHasTheWordsThatTheReaderKnows(t *testing.T) {
 			t.Errorf("%s: the schema takes an unknown word", at)
 		}
 		for _, w := range v.words {
-			data := example(t, path, instead(w))
+			data := example(t, file, path, instead(w))
 			if found := complaints(data, at); len(found) > 0 || judge(t, s, data) != nil {
 				t.Errorf("%s: %q: reader says %q, schema %v", at, w, wants(found), judge(t, s, data))
 			}
@@ -210,14 +233,14 @@ func TestSchemaHasTheWordsThatTheReaderKnows(t *testing.T) {
 
 func TestSchemaHasTheBoundsThatTheReaderKnows(t *testing.T) {
 	s := compiled(t)
-	fileShape().visit(nil, func(path []string, v shape) {
+	visitAll(func(file shape, path []string, v shape) {
 		if v.bounds == nil {
 			return
 		}
 		at := fieldName(path)
 		lo, hi := v.bounds[0], v.bounds[1]
 		for _, n := range []int64{lo - 1, hi + 1} {
-			data := example(t, path, instead(n))
+			data := example(t, file, path, instead(n))
 			found := wants(complaints(data, at))
 			if want := fmt.Sprintf("want %d to %d", lo, hi); !strings.Contains(found, want) && !(v.loose && found != "") {
 				t.Errorf("%s: %d: reader says %q, want %q", at, n, found, want)
@@ -227,7 +250,7 @@ func TestSchemaHasTheBoundsThatTheReaderKnows(t *testing.T) {
 			}
 		}
 		for _, n := range []int64{lo, hi} {
-			if err := judge(t, s, example(t, path, instead(n))); err != nil {
+			if err := judge(t, s, example(t, file, path, instead(n))); err != nil {
 				t.Errorf("%s: the schema refuses %d: %v", at, n, err)
 			}
 		}
@@ -237,10 +260,10 @@ func TestSchemaHasTheBoundsThatTheReaderKnows(t *testing.T) {
 // A value of another kind is refused by both wherever it stands.
 func TestSchemaRefusesOtherKindsWhereTheReaderDoes(t *testing.T) {
 	s := compiled(t)
-	fileShape().visit(nil, func(path []string, v shape) {
+	visitAll(func(file shape, path []string, v shape) {
 		at := fieldName(path)
 		for _, other := range []any{[]any{map[string]any{}}, map[string]any{"zzz": 1}, "a b/c", -1, 1.5, nil} {
-			data := example(t, path, func(any) any {
+			data := example(t, file, path, func(any) any {
 				if other == nil {
 					return json.RawMessage("null")
 				}
@@ -286,7 +309,7 @@ func TestSchemaRefusesFilesOfABadShape(t *testing.T) {
 	s := compiled(t)
 	// What only a reader of the whole network sees, and what is no YAML of the
 	// dialect at all.
-	network := []string{"apart", "generate-too-large"}
+	network := []string{"apart", "generate-apart", "generate-ports", "generate-too-large"}
 	dialect := []string{"generate", "syntax", "two-documents"}
 	files, err := filepath.Glob("testdata/bad/*.yaml")
 	if err != nil || len(files) == 0 {

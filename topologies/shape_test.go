@@ -17,7 +17,7 @@ import (
 func small() Shape {
 	return Shape{
 		Name: "small", Regions: 2, Planes: 2, Fabrics: 2, Spines: 1, Kind: "nsf", Speed: 400e9,
-		SpineEdge: Link{2, 100}, EdgeBag: Link{4, 2000}, BagBag: Link{8, 50_000},
+		SpineEdge: Link{Members: 2, Length: 100}, EdgeBag: Link{Members: 4, Length: 2000}, BagBag: Link{Members: 8, Length: 50_000},
 		SpineUnits: 1, EdgeUnits: 2, BagUnits: 3,
 	}
 }
@@ -98,9 +98,9 @@ func TestGenerateFillsInEveryField(t *testing.T) {
 	top := generate(t, small())
 	x := top.Index()
 	devices := []Device{
-		{Name: "r2-bag1", Role: Bag, Region: "r2", Plane: 1, ASN: 4200002000, ASIC: "jericho3", Units: 3},
-		{Name: "r2-f1-e2", Role: Edge, Region: "r2", Fabric: "r2-f1", Kind: "nsf", Plane: 2, ASN: 4200002001, ASIC: "jericho3", Units: 2},
-		{Name: "r2-f2-s1", Role: Spine, Region: "r2", Fabric: "r2-f2", Kind: "nsf", ASN: 4200002117, ASIC: "tomahawk5", Units: 1},
+		{Name: "r2-bag1", Role: Bag, Region: "r2", Plane: 1, ASN: 4200002000, ASIC: "jericho3", Units: 3, Hall: "r2-bag-a", Power: "r2-a", Ports: 432, LineCards: 12},
+		{Name: "r2-f1-e2", Role: Edge, Region: "r2", Fabric: "r2-f1", Kind: "nsf", Plane: 2, ASN: 4200002001, ASIC: "jericho3", Units: 2, Hall: "r2-f1", Power: "r2-b", Ports: 432, LineCards: 12},
+		{Name: "r2-f2-s1", Role: Spine, Region: "r2", Fabric: "r2-f2", Kind: "nsf", ASN: 4200002117, ASIC: "tomahawk5", Units: 1, Hall: "r2-f2", Power: "r2-a"},
 	}
 	for _, want := range devices {
 		if got := top.Devices[x.Device[want.Name]]; got != want {
@@ -110,7 +110,7 @@ func TestGenerateFillsInEveryField(t *testing.T) {
 	bundles := []Bundle{
 		{Name: "r1-f2-s1--r1-f2-e2", A: "r1-f2-s1", B: "r1-f2-e2", Members: 2, Speed: 400e9, Length: 100},
 		{Name: "r1-f2-e2--r1-bag2", A: "r1-f2-e2", B: "r1-bag2", Members: 4, Speed: 400e9, Length: 2000},
-		{Name: "r1-bag2--r2-bag2", A: "r1-bag2", B: "r2-bag2", Members: 8, Speed: 400e9, Length: 50_000},
+		{Name: "r1-bag2--r2-bag2", A: "r1-bag2", B: "r2-bag2", Members: 8, Speed: 400e9, Length: 50_000, Route: "r1-r2-b"},
 	}
 	for _, want := range bundles {
 		if got := top.Bundles[x.Bundle[want.Name]]; got != want {
@@ -142,18 +142,20 @@ func TestSpreadJoinsTheFollowingPlanesAndWraps(t *testing.T) {
 }
 
 func TestASNsArePerGroup(t *testing.T) {
-	group := func(d Device) string {
-		switch d.Role {
-		case Bag:
-			return d.Region
-		case Edge:
-			return d.Fabric
-		}
-		return d.Name
-	}
 	for _, name := range Presets() {
 		asns, groups := map[string]uint32{}, map[uint32]string{}
-		for _, d := range preset(t, name).Devices {
+		top, racked := preset(t, name), map[string]bool{}
+		for _, d := range top.Devices {
+			racked[d.Fabric] = racked[d.Fabric] || d.Role == Rack
+		}
+		group := func(d Device) string {
+			switch {
+			case d.Role == Bag, d.Role == Edge, d.Role >= Hub, d.Role == Spine && racked[d.Fabric]:
+				return d.Region + d.Fabric + d.Role.String()
+			}
+			return d.Name
+		}
+		for _, d := range top.Devices {
 			g := group(d)
 			if asn, ok := asns[g]; ok && asn != d.ASN {
 				t.Errorf("%s: device %q: got ASN %d, want its group's %d", name, d.Name, d.ASN, asn)
@@ -172,12 +174,12 @@ func TestASNsArePerGroup(t *testing.T) {
 // randomShape is within all limits and small.
 func randomShape(seed int64) Shape {
 	r := rand.New(rand.NewSource(seed))
-	link := func() Link { return Link{1 + r.Intn(maxMembers), r.Intn(maxLength)} }
+	link := func() Link { return Link{Members: 1 + r.Intn(maxMembers), Length: r.Intn(maxLength)} }
 	s := Shape{
 		Name: fmt.Sprintf("shape-%d", r.Intn(1000)), Regions: 1 + r.Intn(4), Planes: 1 + r.Intn(5), Fabrics: 1 + r.Intn(4), Spines: 1 + r.Intn(4),
-		Kind: kinds[r.Intn(len(kinds))], Speed: speeds[r.Intn(len(speeds))],
+		Kind: kinds[r.Intn(3)], Speed: speeds[r.Intn(len(speeds))],
 		SpineEdge: link(), EdgeBag: link(), BagBag: link(),
-		SpineUnits: 1 + r.Intn(40), EdgeUnits: 1 + r.Intn(40), BagUnits: 1 + r.Intn(40),
+		SpineUnits: 1 + r.Intn(40), EdgeUnits: 1000 + r.Intn(40), BagUnits: 1000 + r.Intn(40),
 	}
 	s.Spread = r.Intn(s.Planes + 1)
 	return s
@@ -219,7 +221,7 @@ func TestPrefixesNestAndNeverMeet(t *testing.T) {
 	if _, err := Generate(s); err == nil {
 		t.Fatal("got 255 x 16 x 17 devices, want them refused as too many")
 	}
-	s.Regions = 200
+	s.Regions, s.BagUnits = 200, 4
 	top := generate(t, s)
 	byClass := map[string][]Prefix{}
 	for _, p := range top.Prefixes {
@@ -261,23 +263,23 @@ func TestShapesThatDoNotFitAreRefused(t *testing.T) {
 		{"too many regions", func(s *Shape) { s.Regions = 256 }, `topology "small": regions 256: want 1 to 255 (region r has 10.r.0.0/16)`},
 		{"no plane", func(s *Shape) { s.Planes, s.Spread = 0, 1 }, `topology "small": planes 0: want 1 to 65000`},
 		{"too many fabrics", func(s *Shape) { s.Fabrics = 17 }, `topology "small": fabrics 17: want 1 to 16 (a /16 holds 2^(20-16) = 16 /20s)`},
-		{"too many spines", func(s *Shape) { s.Spines = 17 }, `topology "small": spines 17: want 1 to 16 (a /20 holds 2^(24-20) = 16 /24s)`},
+		{"too many spines", func(s *Shape) { s.Spines = 257 }, `topology "small": spines 257: want 1 to 256 (a /20 holds 2^(28-20) = 256 /28s)`},
 		{"spread beyond the planes", func(s *Shape) { s.Spread = 3 }, `topology "small": spread 3: want 0 to 2 (at most the planes)`},
-		{"unknown kind", func(s *Shape) { s.Kind = "xsf" }, `topology "small": kind "xsf": want one of "dsf", "nsf", "fpf"`},
+		{"unknown kind", func(s *Shape) { s.Kind = "xsf" }, `topology "small": kind "xsf": want one of "dsf", "nsf", "fpf", "zone"`},
 		{"unknown plan", func(s *Shape) { s.ASN = 7 }, `topology "small": asn ASNPlan(7): want per-group, per-plane, unique`},
 		{"unreachable speed", func(s *Shape) { s.Speed = 300e9 }, `topology "small": speed 300G: ` + wantSpeed},
-		{"no members", func(s *Shape) { s.EdgeBag.Members = 0 }, `topology "small": bundles.edge-bag.members 0: want 1 to 4096`},
+		{"no members", func(s *Shape) { s.SpineEdge.Members, s.EdgeBag.Members = 0, 0 }, `topology "small": bundles.spine-edge.members 0: want 1 to 4096`},
 		{"negative length", func(s *Shape) { s.BagBag.Length = -1 }, `topology "small": bundles.bag-bag.length -1: want 0 to 5000000 metres`},
 		{"no units", func(s *Shape) { s.BagUnits = 0 }, `topology "small": units.bag 0: want 1 to 10000`},
 		{"too many devices", func(s *Shape) { s.Regions, s.Planes, s.Fabrics = 100, 100, 16 },
-			`topology "small": planes 100: 100 regions x (100 planes + 16 fabrics x (100 planes + 1 spines)) = 171600 devices: want at most 65000`},
+			`topology "small": planes 100: 100 regions x 100 bags + 1600 fabrics x 101 devices = 171600 devices: want at most 65000`},
 		{"too many bundles", func(s *Shape) { s.Regions, s.Planes, s.Spread, s.Fabrics = 30, 1000, 1000, 1 },
-			`topology "small": planes 1000: 30 regions x 1 fabrics x 1000 planes x (1 spines + 1) + 435 region pairs x 1000 planes x spread 1000 = 435060000 bundles: want at most 1000000`},
+			`topology "small": planes 1000: 435000000 between regions + 30 fabrics x 2000 bundles (backbone apart) = 435060000 bundles: want at most 1000000`},
 		{"too much capacity in a device", func(s *Shape) {
 			s.Planes, s.Spread, s.Speed, s.BagBag.Members = 100, 100, 3200e9, 4096
 		}, `topology "small": speed 3.2T: a bag has 409608 members in all: want at most 1000P bits/s of capacity in a device`},
 		{"several things at once", func(s *Shape) { s.Regions, s.Kind = 0, "" },
-			`topology "small": regions 0: want 1 to 255 (region r has 10.r.0.0/16)` + "\n" + `topology "small": kind "": want one of "dsf", "nsf", "fpf"`},
+			`topology "small": regions 0: want 1 to 255 (region r has 10.r.0.0/16)` + "\n" + `topology "small": kind "": want one of "dsf", "nsf", "fpf", "zone"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -13,19 +13,21 @@ import (
 )
 
 // Role is what a device does in the network. A higher role is a higher tier:
-// spines are the bottom of a BAG network and the backbone its top.
+// racks or spines are the bottom of a BAG network and the backbone its top.
 type Role uint8
 
-// The roles, lowest tier first.
+// The roles, lowest tier first. Their numbers are the tiers and mean nothing
+// beyond their order: nothing stores them.
 const (
-	Spine    Role = iota + 1 // top of one building fabric
+	Rack     Role = iota + 1 // a building's rack switch; many descriptions leave this layer out
+	Spine                    // top of one building fabric
 	Edge                     // a fabric's BAG-facing layer
 	Bag                      // super-spine
 	Hub                      // inter-BAG L4
 	Backbone                 // wide-area backbone
 )
 
-var roleNames = [...]string{Spine: "spine", Edge: "edge", Bag: "bag", Hub: "hub", Backbone: "backbone"}
+var roleNames = [...]string{Rack: "rack", Spine: "spine", Edge: "edge", Bag: "bag", Hub: "hub", Backbone: "backbone"}
 
 func (r Role) String() string {
 	if int(r) < len(roleNames) && roleNames[r] != "" {
@@ -50,7 +52,7 @@ type Device struct {
 	Role   Role
 	Region string // "r1"; empty where the device belongs to none
 	Fabric string // "r1-f1"; empty above the edge layer
-	Kind   string // the fabric's kind: dsf, nsf or fpf; empty above the edge layer
+	Kind   string // the fabric's kind: dsf, nsf, fpf or zone; empty above the edge layer
 	Plane  int    // BAG plane, from 1; 0 for devices that belong to none
 	ASN    uint32
 	ASIC   string // name of a FIB profile, such as "jericho3"
@@ -60,7 +62,7 @@ type Device struct {
 	// members fit into. Empty and 0 say that nothing is known.
 	Hall      string // data hall
 	Power     string // power domain
-	Ports     int    // ports of one chassis
+	Ports     int    // ports of one chassis, counted as ports of PortSpeed
 	LineCards int    // line cards of one chassis, over which its ports are striped
 }
 
@@ -82,7 +84,7 @@ func (b Bundle) Capacity(members int) uint64 { return uint64(members) * b.Speed 
 // Prefix is an originated prefix. Several devices may originate one prefix.
 type Prefix struct {
 	Prefix    netip.Prefix
-	Class     string   // "spine", "fabric" or "region" in generated networks
+	Class     string   // "rack", "spine", "fabric", "region" or "default" in generated networks
 	Origins   []string // device names
 	Bandwidth uint64   // bits/s told at the origin; 0 = the sum of the origin's bundles at full health
 	Aggregate *Aggregate

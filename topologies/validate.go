@@ -27,14 +27,14 @@ const (
 // 1.6T and 3.2T ports for long-haul links (Meta, OCP 2026).
 var speeds = [...]uint64{10e9, 25e9, 40e9, 50e9, 100e9, 200e9, 400e9, 800e9, 1600e9, 3200e9}
 
-var kinds = [...]string{"dsf", "nsf", "fpf"}
+var kinds = [...]string{"dsf", "nsf", "fpf", "zone"}
 
 // The sentences that say what was wanted.
 const (
 	wantName   = "want letters, digits, '-', '_' or '.'"
 	wantHash   = "want letters, digits, '-', '_', '.' or '#'"
 	wantPrefix = "want a prefix such as 10.1.0.0/24 or fd00:1::/48"
-	wantKind   = `want one of "dsf", "nsf", "fpf"`
+	wantKind   = `want one of "dsf", "nsf", "fpf", "zone"`
 	wantSpeed  = "unreachable speed: want one of 10G, 25G, 40G, 50G, 100G, 200G, 400G, 800G, 1.6T, 3.2T"
 )
 
@@ -95,9 +95,10 @@ type finding struct {
 // Validate checks a whole topology and gives all that is wrong with it, joined
 // in the order of the topology, or nil. Beside each thing's own limits it
 // checks that names are unique, that everything named exists, that no device
-// is without a bundle or has more than 1,000 Pb/s of them, and that under
-// valley-free export every originating device can hear of every other. Its
-// time is linear in bundles, times one 512th of the originating devices.
+// is without a bundle, has more than 1,000 Pb/s of them or more members than
+// ports, and that under valley-free export every originating device can hear of
+// every prefix. Its time is linear in bundles, times one 512th of the
+// originating devices.
 func Validate(t *Topology) error {
 	var errs []error
 	t.check(func(f finding) { errs = append(errs, t.explain(f)) })
@@ -183,7 +184,7 @@ func (c *checker) device(i int) {
 	} else if c.x.Device[d.Name] != i {
 		bad("name", d.Name, "duplicate name: want a name of its own")
 	}
-	if d.Role < Spine || d.Role > Backbone {
+	if d.Role < Rack || d.Role > Backbone {
 		bad("role", d.Role, wantRole)
 	}
 	for _, f := range [...]struct{ field, value string }{{"region", d.Region}, {"fabric", d.Fabric}, {"hall", d.Hall}, {"power", d.Power}} {
@@ -215,7 +216,7 @@ func (c *checker) device(i int) {
 	c.deviceBundles(i)
 }
 
-const wantRole = `want one of "spine", "edge", "bag", "hub", "backbone"`
+const wantRole = `want one of "rack", "spine", "edge", "bag", "hub", "backbone"`
 
 // reservedASN says why BGP cannot use an ASN, or nothing. Private and
 // documentation ASNs are fine: a rig is where they belong.
@@ -239,17 +240,22 @@ func (c *checker) deviceBundles(i int) {
 	if len(c.x.Of[i]) == 0 {
 		c.add(devicePart, i, "", nil, "has no bundle: want at least one")
 	}
-	sum := uint64(0)
+	sum, ports := uint64(0), 0
 	for _, b := range c.x.Of[i] {
 		full, ok := boundedCapacity(&c.t.Bundles[b])
 		if !ok || sum > yamltree.MaxCapacity {
 			return // reported at the bundle, or too much already
 		}
 		sum += full
+		ports += c.t.Bundles[b].ports()
 	}
 	if sum > yamltree.MaxCapacity {
 		c.add(devicePart, i, "", nil, fmt.Sprintf("its bundles add up to %s bits/s: want at most %s",
 			yamltree.FormatCapacity(sum), yamltree.FormatCapacity(yamltree.MaxCapacity)))
+		return
+	}
+	if d := &c.t.Devices[i]; d.Ports > 0 && d.Units >= 1 && ports > d.Units*d.Ports {
+		c.add(devicePart, i, "ports", d.Ports, c.t.needsPorts(i, c.x))
 	}
 }
 
@@ -355,6 +361,8 @@ func badPrefix(p netip.Prefix) string {
 		return wantPrefix
 	case p.Masked() != p:
 		return fmt.Sprintf("has bits beyond its length: want %s", p.Masked())
+	case p.Bits() == 0:
+		return "" // a default route holds all, also what the rig keeps
 	case p.Overlaps(fences):
 		return fmt.Sprintf("overlaps %s, which the rig keeps for its fences: want another", fences)
 	}

@@ -142,7 +142,7 @@ func randomGraph(seed int64) *Topology {
 	top := &Topology{Name: "graph"}
 	n := 3 + r.Intn(12)
 	for i := range n {
-		top.Devices = append(top.Devices, Device{Name: fmt.Sprint("d", i), Role: Spine + Role(r.Intn(5)), ASN: uint32(1 + i), ASIC: "x", Units: 1})
+		top.Devices = append(top.Devices, Device{Name: fmt.Sprint("d", i), Role: Rack + Role(r.Intn(6)), ASN: uint32(1 + i), ASIC: "x", Units: 1})
 	}
 	join := func(i, k int) {
 		if top.Devices[i].Role > top.Devices[k].Role {

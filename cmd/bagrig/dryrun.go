@@ -14,12 +14,16 @@ import (
 // dryRun says what a scenario is and what a run of it takes, and starts
 // nothing. A limit that is too low is an error, as it is for the run.
 func dryRun(sc *harness.Scenario, w io.Writer) error {
-	limit, err := live.DescriptorLimit()
+	t := sc.Topology
+	entries, err := baselineEntries(t)
 	if err != nil {
 		return err
 	}
-	t := sc.Topology
-	entries, err := baselineEntries(t)
+	if sc.Engine == harness.Sim {
+		_, err := fmt.Fprintf(w, "%s\n%s", describe(sc), report.SimNeeds(len(t.Devices), len(t.Bundles), entries))
+		return err
+	}
+	limit, err := live.DescriptorLimit()
 	if err != nil {
 		return err
 	}

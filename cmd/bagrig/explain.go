@@ -12,15 +12,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bagrig/bagrig/harness"
-	"github.com/bagrig/bagrig/harness/live"
 	"github.com/bagrig/bagrig/harness/report"
 	"github.com/bagrig/bagrig/harness/state"
 )
 
 // replayHelp is what explain and show say of RUN.
 const replayHelp = "RUN is a run folder (such as runs/latest), an embedded scenario's name or a YAML\n" +
-	"file. A run folder keeps no tables: the scenario is replayed on real speakers up to\n" +
-	"and including event --at, and runs repeat exactly, so what is shown is what was.\n\n" +
+	"file. A run folder keeps no tables: the scenario is replayed up to and including\n" +
+	"event --at, on the engine that it ran on (of two, gobgp), and runs repeat exactly, so\n" +
+	"what is shown is what was.\n\n" +
 	"Exit status: 0 shown, 1 the network did not converge, 2 bad input or environment,\n130 interrupted."
 
 // lastEvent is --at where it is not given.
@@ -30,13 +30,13 @@ const lastEvent = -1
 type sceneFlags struct {
 	json bool
 	at   int
-	port uint16
+	engineFlags
 }
 
 func (f *sceneFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object, see docs/explain.md")
 	cmd.Flags().IntVar(&f.at, "at", lastEvent, "number of the event, from 1 as in the summary; 0 = the baseline, not given = the last")
-	cmd.Flags().Uint16Var(&f.port, "port", live.DefaultPort, "TCP port that the speakers listen on in 127.0.0.0/8")
+	f.engineFlags.add(cmd, false)
 }
 
 func explainCommand() *cobra.Command {
@@ -61,7 +61,7 @@ func explainCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return replay(cmd, sc, cmd.Flags().Changed("at"), flags, func(s *harness.Scene) (page, error) {
+		return replay(cmd, args[0], sc, cmd.Flags().Changed("at"), flags, func(s *harness.Scene) (page, error) {
 			x, err := s.Explain(device, prefix)
 			if err != nil {
 				return nil, err
@@ -93,9 +93,13 @@ type page interface {
 
 // replay plays the scenario to the event that the flags name, and prints what
 // make makes of the scene.
-func replay(cmd *cobra.Command, sc *harness.Scenario, given bool, flags sceneFlags, make func(*harness.Scene) (page, error)) error {
-	if flags.port == 0 {
-		return errors.New("--port 0: want 1 to 65535")
+func replay(cmd *cobra.Command, run string, sc *harness.Scenario, given bool, flags sceneFlags, make func(*harness.Scene) (page, error)) error {
+	if err := flags.check(false); err != nil {
+		return err
+	}
+	schedule, err := flags.applyReplay(cmd, run, sc)
+	if err != nil {
+		return err
 	}
 	at := flags.at
 	if !given {
@@ -103,7 +107,7 @@ func replay(cmd *cobra.Command, sc *harness.Scenario, given bool, flags sceneFla
 	}
 	var shown page
 	progress := newProgress(cmd.ErrOrStderr(), sc)
-	err := harness.Replay(cmd.Context(), sc, at, harness.RunOptions{Observer: progress, Port: int(flags.port)}, func(s *harness.Scene) (err error) {
+	err = harness.Replay(cmd.Context(), sc, at, harness.RunOptions{Observer: progress, Port: int(flags.port), Schedule: schedule}, func(s *harness.Scene) (err error) {
 		shown, err = make(s)
 		return err
 	})

@@ -66,6 +66,8 @@ func (p *progress) Progress(stage string, done, total int) {
 // Record implements state.Observer.
 func (p *progress) Record(r state.Record) {
 	switch r.Kind {
+	case "start": // perhaps of the second engine
+		p.baseline = false
 	case "established":
 		p.show(0, 1, r.Text+" Established, routes are spreading")
 	case "baseline":

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bagrig/bagrig/harness"
-	"github.com/bagrig/bagrig/harness/live"
 	"github.com/bagrig/bagrig/harness/report"
+	"github.com/bagrig/bagrig/harness/sim"
 	"github.com/bagrig/bagrig/harness/state"
 )
 
@@ -33,8 +33,8 @@ type runFlags struct {
 	json bool
 	out  string
 	seed uint64
-	port uint16
 	dry  bool
+	engineFlags
 }
 
 // scenarioOf is the scenario's name or file that a command was given, or the
@@ -52,16 +52,19 @@ func runCommand() *cobra.Command {
 		Use:   "run [NAME|FILE]",
 		Short: "Run a scenario and judge it",
 		Long: "Run an embedded scenario (default " + defaultScenario + ", see `bagrig scenarios`) or a YAML file, and judge it.\n\n" +
-			"Exit status: 0 all held, 1 a property or threshold was violated or the network\ndid not converge, 2 bad input or environment, 130 interrupted.",
+			"Exit status: 0 all held, 1 a property or threshold was violated or the network\ndid not converge,\nor two engines differ, 2 bad input or environment, 130 interrupted.",
 		Args: cobra.MaximumNArgs(1),
 	}
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print run.json instead of the summary")
 	cmd.Flags().StringVar(&flags.out, "out", defaultOut, "parent of the run folders")
-	cmd.Flags().Uint64Var(&flags.seed, "seed", 0, "use this seed, not the scenario's; it is printed and kept for suites: a run on the\ngobgp engine makes no random choice, so it repeats with any seed")
-	cmd.Flags().Uint16Var(&flags.port, "port", live.DefaultPort, "TCP port that the speakers listen on in 127.0.0.0/8")
+	cmd.Flags().Uint64Var(&flags.seed, "seed", 0, "use this seed, not the scenario's. It draws the order of messages of `--schedule random`\nand is kept for suites; without that a run makes no random choice, and repeats with any seed")
+	flags.add(cmd, true)
 	cmd.Flags().BoolVar(&flags.dry, "dry-run", false, "start nothing: print what the scenario is and what a run of it takes")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		name := scenarioOf(args)
+		if err := flags.check(true); err != nil {
+			return err
+		}
 		sc, err := harness.Load(name)
 		if err != nil {
 			return err
@@ -72,30 +75,42 @@ func runCommand() *cobra.Command {
 			}
 			sc.Seed = flags.seed
 		}
-		if flags.port == 0 {
-			return errors.New("--port 0: want 1 to 65535")
+		schedule, err := flags.apply(cmd, sc)
+		if err != nil {
+			return err
 		}
 		if flags.dry {
 			return dryRun(sc, cmd.OutOrStdout())
 		}
-		return run(cmd.Context(), sc, flags, repeat(os.Args[0], name, sc.Seed, flags), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		return run(cmd.Context(), sc, schedule, flags, repeat(os.Args[0], name, sc.Seed, flags), cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}
 	return cmd
 }
 
 // run plays the scenario. It gives nil when all held, else ended with the
 // status, or an error that nothing was printed of.
-func run(ctx context.Context, sc *harness.Scenario, flags runFlags, command string, stdout, stderr io.Writer) error {
-	folder, err := report.CreateIn(flags.out, report.About{Scenario: sc, Started: time.Now(), Version: version(), Command: command})
+func run(ctx context.Context, sc *harness.Scenario, schedule sim.Schedule, flags runFlags, command string, stdout, stderr io.Writer) error {
+	about := report.About{Scenario: sc, Started: time.Now(), Version: version(), Command: command, Schedule: schedule.Mode}
+	folder, err := report.CreateIn(flags.out, about)
 	if err != nil {
 		return err
 	}
 	crashErr := folder.CatchCrash()
 	progress := newProgress(stderr, sc)
-	res, runErr := harness.Run(ctx, sc, harness.RunOptions{
-		Checks: checks(sc), Observer: observers{folder, progress}, Port: int(flags.port),
-	})
+	opts := harness.RunOptions{Checks: checks(sc), Observer: observers{folder, progress}, Port: int(flags.port), Schedule: schedule}
+	var beside *report.Folder
+	if sc.Engine == harness.Both {
+		about.Scenario = sc.On(harness.Sim)
+		if beside, err = report.Create(filepath.Join(folder.Dir(), report.SimFolder), about); err != nil {
+			return err
+		}
+		opts.SimChecks, opts.SimObserver = checks(sc), observers{beside, progress}
+	}
+	res, runErr := harness.Run(ctx, sc, opts)
 	progress.close()
+	if beside != nil {
+		crashErr = errors.Join(crashErr, beside.Finish(res.Agreement.Sim))
+	}
 	err = errors.Join(crashErr, folder.Finish(res), show(stdout, folder.Document(res), flags.json))
 	if err != nil {
 		fmt.Fprintln(stderr, "bagrig:", err)
@@ -139,9 +154,7 @@ func repeat(program, name string, seed uint64, flags runFlags) string {
 		words = []string{"go", "run", "./cmd/bagrig"}
 	}
 	words = append(words, "run", quote(name), "--seed", strconv.FormatUint(seed, 10))
-	if flags.port != live.DefaultPort {
-		words = append(words, "--port", strconv.Itoa(int(flags.port)))
-	}
+	words = append(words, flags.words()...)
 	if flags.out != defaultOut {
 		words = append(words, "--out", quote(flags.out))
 	}

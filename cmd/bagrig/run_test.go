@@ -34,7 +34,7 @@ func TestStatusFollowsTheVerdictFirst(t *testing.T) {
 }
 
 func TestTheCommandThatRepeatsARunHoldsWhatMatters(t *testing.T) {
-	usual := runFlags{out: defaultOut, port: live.DefaultPort}
+	usual := runFlags{out: defaultOut, engineFlags: engineFlags{port: live.DefaultPort}}
 	for _, c := range []struct {
 		program, name string
 		flags         runFlags
@@ -43,7 +43,11 @@ func TestTheCommandThatRepeatsARunHoldsWhatMatters(t *testing.T) {
 		{"bagrig", "first-light", usual, "bagrig run first-light --seed 1"},
 		{"./bagrig", "my file.yaml", usual, "./bagrig run 'my file.yaml' --seed 1"},
 		{"/tmp/go-build12/b001/exe/bagrig", "first-light", usual, "go run ./cmd/bagrig run first-light --seed 1"},
-		{"bagrig", "x", runFlags{out: "o", port: 179, json: true}, "bagrig run x --seed 1 --port 179 --out o"},
+		{"bagrig", "x", runFlags{out: "o", json: true, engineFlags: engineFlags{port: 179}}, "bagrig run x --seed 1 --port 179 --out o"},
+		{
+			"bagrig", "x", runFlags{out: defaultOut, engineFlags: engineFlags{engine: "sim", schedule: "random", port: live.DefaultPort}},
+			"bagrig run x --seed 1 --engine sim --schedule random",
+		},
 	} {
 		if got := repeat(c.program, c.name, 1, c.flags); got != c.want {
 			t.Errorf("repeat(%q, %q): got %q, want %q", c.program, c.name, got, c.want)

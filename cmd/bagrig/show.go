@@ -48,7 +48,7 @@ func showCommand() *cobra.Command {
 				return err
 			}
 		}
-		return replay(cmd, sc, cmd.Flags().Changed("at"), flags, func(s *harness.Scene) (page, error) { return report.NewTable(name, s, want) })
+		return replay(cmd, args[1], sc, cmd.Flags().Changed("at"), flags, func(s *harness.Scene) (page, error) { return report.NewTable(name, s, want) })
 	}
 	return cmd
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bagrig/bagrig/damping"
-	"github.com/bagrig/bagrig/harness/live"
 	"github.com/bagrig/bagrig/harness/report"
 	"github.com/bagrig/bagrig/harness/report/plot"
 	"github.com/bagrig/bagrig/harness/state"
@@ -32,8 +31,8 @@ type sweepFlags struct {
 	pipeline, out string
 	gap           time.Duration
 	jobs          int
-	port          uint16
 	json          bool
+	engineFlags
 }
 
 func sweepCommand() *cobra.Command {
@@ -53,11 +52,14 @@ func sweepCommand() *cobra.Command {
 	f.StringVar(&flags.out, "out", "", "folder of the sweep, new or empty (default "+defaultOut+"/TIME-sweep)")
 	f.DurationVar(&flags.gap, "gap", 0, "virtual time from an event's last change to the next event, where the scenario gives\nno times (default what the slowest point needs to settle, 1m at least)")
 	f.IntVar(&flags.jobs, "jobs", min(runtime.NumCPU(), maxJobs), "runs at a time")
-	f.Uint16Var(&flags.port, "port", live.DefaultPort, "TCP port that the speakers listen on in 127.0.0.0/8")
+	flags.engineFlags.add(cmd, true)
 	f.BoolVar(&flags.json, "json", false, "print JSON instead of the table")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		plan, err := flags.plan(scenarioOf(args))
 		if err != nil {
+			return err
+		}
+		if _, err := flags.apply(cmd, plan.Scenario); err != nil {
 			return err
 		}
 		program, err := os.Executable()
@@ -68,7 +70,7 @@ func sweepCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		s := &sweeper{program: program, out: out, port: flags.port, plan: plan, bar: newPointBar(cmd.ErrOrStderr(), len(plan.Points))}
+		s := &sweeper{program: program, out: out, engine: flags.words(), plan: plan, bar: newPointBar(cmd.ErrOrStderr(), len(plan.Points))}
 		runErr := s.run(cmd.Context(), flags.jobs)
 		s.bar.close()
 		result := report.NewSweep(plan)
@@ -86,8 +88,8 @@ func (f sweepFlags) plan(name string) (*sweep.Plan, error) {
 	if f.jobs < 1 || f.jobs > maxJobs {
 		return nil, fmt.Errorf("--jobs %d: want 1 to %d", f.jobs, maxJobs)
 	}
-	if f.port == 0 {
-		return nil, errors.New("--port 0: want 1 to 65535")
+	if err := f.check(true); err != nil {
+		return nil, err
 	}
 	if f.gap < 0 {
 		return nil, fmt.Errorf("--gap %v: want 0 or more", f.gap)

@@ -32,7 +32,7 @@ const stopWithin = time.Minute
 // has its process to itself.
 type sweeper struct {
 	program, out string
-	port         uint16
+	engine       []string // flags of each run
 	plan         *sweep.Plan
 	bar          *pointBar
 
@@ -99,8 +99,8 @@ func (s *sweeper) point(ctx context.Context, i int) (*report.SweepPoint, error) 
 		return nil, err
 	}
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, s.program, "run", file, "--json", "--out", folder,
-		"--seed", strconv.FormatUint(s.plan.Scenario.Seed, 10), "--port", strconv.Itoa(int(s.port)))
+	words := append([]string{"run", file, "--json", "--out", folder, "--seed", strconv.FormatUint(s.plan.Scenario.Seed, 10)}, s.engine...)
+	cmd := exec.CommandContext(ctx, s.program, words...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	// A process group of its own, since a terminal sends Ctrl-C to all of a group
 	// and the second signal that a run gets ends it at once.

@@ -99,7 +99,7 @@ func TestBadInputToTopoIsNamed(t *testing.T) {
 		want []string
 	}{
 		{[]string{"show"}, []string{"accepts 1 arg"}},
-		{[]string{"show", "prometheus-maxi"}, []string{`topology "prometheus-maxi": no such file, and not one of the presets prometheus,`}},
+		{[]string{"show", "prometheus-maxi"}, []string{`topology "prometheus-maxi": no such file, and not one of the presets ai-zone,`}},
 		{[]string{"show", "testdata"}, []string{"topology: testdata: not a regular file"}},
 		{[]string{"show", "/dev/zero"}, []string{"/dev/zero: not a regular file"}},
 		{[]string{"expand", "testdata/topo/bad.yaml"}, []string{

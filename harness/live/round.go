@@ -50,6 +50,9 @@ func (e *Engine) round(ctx context.Context) (stepped bool, err error) {
 	inputs := make([]gobgp.Frozen, len(e.speakers))
 	due := make([]bool, len(e.speakers))
 	for d, s := range e.speakers {
+		if e.away[int32(d)] {
+			continue // it decides nothing, and its hardware stays as it is
+		}
 		inputs[d] = s.Freeze()
 		due[d] = len(inputs[d]) > 0 || e.cores[d].Next() <= e.now
 		stepped = stepped || due[d]
@@ -153,10 +156,13 @@ func (e *Engine) Snapshot() *state.Snapshot {
 		z, _ := e.cores[ends[1]].Bundle(int32(b))
 		s.Bundles[b] = state.Bundle{
 			Members: e.members[b], Capacity: a.Passed.Capacity, Trial: a.Passed.Trial, Up: a.Up && z.Up, CeasedBy: e.closed[int32(b)],
-			Lost: e.lost[int32(b)],
+			Unseen: e.unseen[int32(b)],
 		}
-		if e.unseen[int32(b)] {
+		switch {
+		case e.unseen[int32(b)]:
 			s.Bundles[b].Lost = 1
+		case e.members[b] > 0:
+			s.Bundles[b].Lost = e.lost[int32(b)]
 		}
 	}
 	for h := range e.holds {

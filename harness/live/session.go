@@ -38,12 +38,17 @@ func (e *Engine) Apply(ctx context.Context, changes []state.Change) error {
 			if e.wires[c.Bundle] != nil {
 				down = append(down, c.Bundle)
 			}
-			up = append(up, c.Bundle)
+			if !e.sessionless(c.Bundle) {
+				up = append(up, c.Bundle)
+			}
 		case state.Hold, state.Release:
 			err = e.holdWire(c)
 		case state.Stop:
 			down = append(down, e.stopSpeaker(c.Device)...)
 		case state.StartAgain:
+			if !e.away[c.Device] {
+				continue
+			}
 			var back []int32
 			back, err = e.startAgain(ctx, c.Device)
 			up = append(up, back...)
@@ -81,13 +86,20 @@ func (e *Engine) setMembers(c state.Change, up, down *[]int32) error {
 	e.members[c.Bundle] = c.Members
 	e.linkDown(c.Bundle, c.Members == 0)
 	switch {
-	case was == 0:
+	case was == 0 && !e.sessionless(c.Bundle):
 		*up = append(*up, c.Bundle)
 	case c.Members == 0 && e.wires[c.Bundle] != nil: // nil: its session has ended before
 		*down = append(*down, c.Bundle)
 	}
 	e.hear(c.Bundle)
 	return nil
+}
+
+// sessionless tells whether a speaker at an end of a bundle has stopped: its
+// session comes up when that starts again.
+func (e *Engine) sessionless(bundle int32) bool {
+	ends := e.index.Ends[bundle]
+	return e.away[int32(ends[0])] || e.away[int32(ends[1])]
 }
 
 // hear tells both ends of a bundle what its members come to.
@@ -170,6 +182,9 @@ func (e *Engine) holdWire(c state.Change) error {
 		return nil
 	}
 	delete(e.holds, h)
+	if e.unseen[c.Bundle] {
+		return nil // nothing passes a bundle that has failed
+	}
 	return w.Release(c.FromB)
 }
 

@@ -85,8 +85,8 @@ func appendSessions(changes []SessionChange, a, b, end *State, d, p int) []Sessi
 	x, y := a.entry(d, p), b.entry(d, p)
 	sameValue, sameWay := x.sameValue(y), x.present == y.present && sameAttributes(a, x, b, y, d)
 	for i := a.o.first[d]; i < a.o.first[d+1]; i++ {
-		open := end != nil && end.cap[i] > 0
-		upA, upB := open || a.cap[i] > 0, open || b.cap[i] > 0
+		open := end != nil && end.there[i]
+		upA, upB := open || a.there[i], open || b.there[i]
 		if sameWay && sameValue && upA == upB {
 			continue
 		}

@@ -277,3 +277,51 @@ func TestNothingPassesAClosedSession(t *testing.T) {
 		t.Errorf("sessions when it opens (-got +want):\n%s", diff)
 	}
 }
+
+// A knob that is added must be taken into account here, or be known to change
+// nothing that lasts.
+func TestEveryKnobChangesSomeEndStateOrIsKnownToChangeNone(t *testing.T) {
+	none := map[string]string{
+		"rib-batch":           "when a speaker decides",
+		"import.max-prefixes": "ends sessions, which whoever sees it tells by Bundle.Closed",
+		"drain.linger":        "how long hardware forwards on",
+		"restart.stale-time":  "how long a restart is waited for",
+		"restart.eor-time":    "how long a first dump is waited for",
+	}
+	values := map[string][]string{"advertise.value": {"16"}, "import.reject-classes": classes, "import.reject-communities": {"65000:1", "65535:0"}}
+	for _, k := range topologies.Knobs() {
+		_, exempt := none[k.Name]
+		choices := values[k.Name]
+		if len(k.Values) > 1 {
+			choices = k.Values[1:]
+		}
+		if exempt == (len(choices) > 0) {
+			t.Errorf("knob %s: known to change nothing: %t, values to try: %q", k.Name, exempt, choices)
+			continue
+		}
+		changes := exempt
+		for seed := uint64(0); seed < 5000 && !changes; seed++ {
+			n, level := random(seed, false)
+			n.randomKnobs(seed)
+			for i := range n.Devices {
+				if n.devices[i].Settings == nil {
+					n.set(n.Devices[i].Name, "weights.missing", "ecmp")
+				}
+			}
+			o := oracle.New(&n.Topology, level)
+			before := o.StateOf(n.bundles, n.devices)
+			for i := range n.devices {
+				s := *n.devices[i].Settings
+				if err := s.Set(k.Name, choices[int(seed)%len(choices)]); err != nil {
+					t.Fatal(err)
+				}
+				n.devices[i].Settings = &s
+			}
+			after := o.StateOf(n.bundles, n.devices)
+			changes = before.Err() == nil && after.Err() == nil && len(oracle.Diff(before, after)) > 0
+		}
+		if !changes {
+			t.Errorf("knob %s: no state changes with it", k.Name)
+		}
+	}
+}

@@ -26,6 +26,7 @@ type Bundle struct {
 	Capacity uint64 // bits/s as the bundle's damping passes it; 0 = down
 	Trial    bool   // back from down: gives way to the other members of a set
 	Closed   bool   // the bundle is there and its session is not: nothing is told over it
+	Open     bool   // damping passes nothing of the bundle, and its session is there all the same
 }
 
 // Oracle holds what stays the same in all states of one topology. It is not
@@ -166,7 +167,8 @@ type State struct {
 	paths paths
 
 	rules []*rules // by device; nil with an error
-	cap   []uint64 // by session end: bits/s, 0 = no session
+	cap   []uint64 // by session end: bits/s, 0 = nothing heard over it is used
+	there []bool   // by session end: there is a session
 	up    []bool   // by session end: the bundle is up, also where its session is closed
 	trial []bool   // by session end
 
@@ -258,7 +260,7 @@ func (s *State) set(device, prefix int) []state.Member {
 func (s *State) TellsTo(device, prefix int, bundle int32) bool {
 	for i := s.o.first[device]; i < s.o.first[device+1]; i++ {
 		if e := s.o.ends[i]; e.bundle == bundle {
-			return s.cap[i] > 0 && s.exports(device, int(e.peer), s.entry(device, prefix))
+			return s.there[i] && s.exports(device, int(e.peer), s.entry(device, prefix))
 		}
 	}
 	return false
@@ -272,7 +274,7 @@ func (s *State) Receives(device, prefix int) []state.Candidate {
 	for i := s.o.first[device]; i < s.o.first[device+1]; i++ {
 		peer := int(s.o.ends[i].peer)
 		e := s.entry(peer, prefix)
-		if s.cap[i] == 0 || !s.exports(peer, device, e) {
+		if !s.there[i] || !s.exports(peer, device, e) {
 			continue
 		}
 		got = append(got, state.Candidate{Bundle: s.o.ends[i].bundle, Path: s.paths.list(e.sent), Valued: e.tells, Value: e.value})

@@ -17,7 +17,7 @@ func (o *Oracle) State(b []Bundle) *State { return o.StateOf(b, nil) }
 func (o *Oracle) StateOf(b []Bundle, devices []Device) *State {
 	s := &State{
 		o: o, err: o.err, paths: newPaths(),
-		cap: make([]uint64, len(o.ends)), up: make([]bool, len(o.ends)), trial: make([]bool, len(o.ends)),
+		cap: make([]uint64, len(o.ends)), there: make([]bool, len(o.ends)), up: make([]bool, len(o.ends)), trial: make([]bool, len(o.ends)),
 		entries: make([]entry, len(o.prefixes)*len(o.asn)),
 		member:  make([]bool, len(o.prefixes)*len(o.ends)),
 		share:   make([]uint64, len(o.prefixes)*len(o.ends)),
@@ -35,7 +35,7 @@ func (o *Oracle) StateOf(b []Bundle, devices []Device) *State {
 		x := b[e.bundle]
 		s.up[i], s.trial[i] = x.Capacity > 0, x.Trial
 		if !x.Closed {
-			s.cap[i] = x.Capacity
+			s.cap[i], s.there[i] = x.Capacity, x.Capacity > 0 || x.Open
 		}
 	}
 	before := map[place]bool{}

@@ -29,6 +29,7 @@ type Document struct {
 	Started       string        `json:"started"`
 	Scenario      string        `json:"scenario"`
 	Engine        string        `json:"engine"`
+	Schedule      string        `json:"schedule,omitempty"` // of sim
 	Damping       string        `json:"damping"`
 	FIBAlgorithm  string        `json:"fib_algorithm"`
 	Seed          uint64        `json:"seed"`
@@ -47,6 +48,31 @@ type Document struct {
 	MisTold       *MisTold      `json:"mis_told,omitempty"`
 	Windows       []Window      `json:"windows"`
 	Lost          *Lost         `json:"lost_unseen,omitempty"`
+	Overcount     []Overcount   `json:"overcount,omitempty"`
+	Agreement     *Agreement    `json:"agreement,omitempty"`
+}
+
+// Overcount is what is told over what the graph can carry; see state.Overcount.
+type Overcount struct {
+	Moment string `json:"moment"` // baseline or end
+	Damped bool   `json:"damped"`
+	Pairs  int    `json:"pairs"`
+	Above  int    `json:"pairs_above"`
+	Median Number `json:"median"`
+	Worst  Number `json:"worst"`
+	Device string `json:"worst_device"`
+	Prefix string `json:"worst_prefix"`
+}
+
+// Agreement is how two engines came out beside each other; see state.Agreement.
+type Agreement struct {
+	Sim         state.Verdict `json:"sim_verdict"`
+	SimError    string        `json:"sim_error,omitempty"`
+	Moments     int           `json:"moments"`
+	Routes      int           `json:"routes"`
+	NLRI        int           `json:"nlri"`
+	Cures       int           `json:"cures"`
+	Differences int           `json:"differences"`
 }
 
 // Window is what one window did: one event, or several that overlap.
@@ -191,7 +217,7 @@ func newDocument(about About, dir string, res *state.Result) *Document {
 	sc := about.Scenario
 	d := &Document{
 		Schema: Schema, Version: about.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		CPUs: runtime.GOMAXPROCS(0), Started: about.Started.Format(time.RFC3339), Scenario: sc.Name, Engine: sc.Engine,
+		CPUs: runtime.GOMAXPROCS(0), Started: about.Started.Format(time.RFC3339), Scenario: sc.Name, Engine: sc.Engine, Schedule: about.Schedule,
 		Damping: sc.Damping.Name, FIBAlgorithm: algorithms(sc), Seed: sc.Seed, Folder: dir, Command: about.Command,
 		EventsPlanned: len(sc.Events), Verdict: Running, Events: []Event{}, Properties: []Property{}, Windows: []Window{},
 	}
@@ -210,6 +236,12 @@ func newDocument(about About, dir string, res *state.Result) *Document {
 	}
 	d.FIB, d.MisTold = newFIB(res), newMisTold(res.MisTold)
 	d.Lost = newLost(res.Lost)
+	for _, o := range res.Overcount {
+		d.Overcount = append(d.Overcount, Overcount{o.Moment, o.Damped, o.Pairs, o.Above, Number(o.Median), Number(o.Worst), o.Device, o.Prefix})
+	}
+	if a := res.Agreement; a != nil {
+		d.Agreement = &Agreement{a.Sim.Verdict, a.Sim.Error, a.Moments, a.Routes, a.NLRI, a.Cures, a.Differences}
+	}
 	for _, w := range res.Windows {
 		d.Windows = append(d.Windows, newWindow(w))
 	}

@@ -168,6 +168,7 @@ type ExplainedSession struct {
 	StaleUntil  *float64 `json:"stale_until_s,omitempty"`
 	Established bool     `json:"established"`
 	EndedBy     string   `json:"ended_by,omitempty"` // device whose import.max-prefixes ended the session
+	Unnoticed   bool     `json:"failed_unnoticed"`   // all members are lost, and the ends have not noticed
 	Lost        float64  `json:"lost_unseen"`        // part of its traffic that is lost and no routing sees
 	HeldFrom    []string `json:"held_from"`          // devices whose UPDATEs wait
 	Told        bool     `json:"told"`
@@ -407,7 +408,7 @@ func (n naming) sessions(x *harness.Explanation) []ExplainedSession {
 			Neighbor: n.device(b.Neighbor), Role: b.NeighborRole.String(), ASN: b.NeighborASN, Bundle: n.bundle(b.Bundle),
 			Members: n.scene.Snapshot.Bundles[b.Bundle].Members, FullMembers: n.t.Bundles[b.Bundle].Members,
 			Capacity: b.Capacity, Passed: b.Passed.Capacity, Trial: b.Passed.Trial, NextS: n.since(b.Next), StaleUntil: n.since(b.StaleTo),
-			Established: b.Up, EndedBy: n.scene.Snapshot.Bundles[b.Bundle].CeasedBy, Lost: n.scene.Snapshot.Bundles[b.Bundle].Lost, HeldFrom: n.heldFrom(b.Bundle), Told: b.Told, Why: b.Why,
+			Established: b.Up, EndedBy: n.scene.Snapshot.Bundles[b.Bundle].CeasedBy, Unnoticed: n.scene.Snapshot.Bundles[b.Bundle].Unseen, Lost: n.scene.Snapshot.Bundles[b.Bundle].Lost, HeldFrom: n.heldFrom(b.Bundle), Told: b.Told, Why: b.Why,
 		})
 	}
 	return list

@@ -343,7 +343,7 @@ func (e *Explanation) sessionText() string {
 		if s.Told {
 			heard = "told"
 		}
-		session := sessionState(s.Established, s.EndedBy, s.Lost, s.HeldFrom)
+		session := sessionState(s.Established, s.EndedBy, s.Unnoticed, s.Lost, s.HeldFrom)
 		if s.StaleUntil != nil {
 			session += ", stale until " + virtualTime(*s.StaleUntil)
 		}
@@ -364,7 +364,7 @@ func (e *Explanation) sessionText() string {
 }
 
 // sessionState is a session in a few words.
-func sessionState(established bool, endedBy string, lost float64, heldFrom []string) string {
+func sessionState(established bool, endedBy string, unnoticed bool, lost float64, heldFrom []string) string {
 	text := "down"
 	if established {
 		text = "up"
@@ -373,7 +373,7 @@ func sessionState(established bool, endedBy string, lost float64, heldFrom []str
 		text += ", ended by " + endedBy + " (import.max-prefixes)"
 	}
 	switch {
-	case lost == 1:
+	case unnoticed:
 		text += ", failed unnoticed"
 	case lost > 0:
 		text += fmt.Sprintf(", loses %.4g %% unseen", 100*lost)

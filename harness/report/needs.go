@@ -45,6 +45,13 @@ func (n Needs) Memory() (quiet, judged int) {
 		processJudged + sessions + int(perEntryJudged*float64(n.Entries))
 }
 
+// SimNeeds is what a run on the sim engine takes of a machine, for a person: no
+// goroutine, socket or descriptor for a session. Its memory is not foretold.
+func SimNeeds(speakers, sessions, entries int) string {
+	return fmt.Sprintf("%-12s %s\n%-12s %s\n%-12s %s in all Adj-RIB-Ins at the baseline\n%-12s none\n",
+		"speakers", whole(speakers), "sessions", whole(sessions), "entries", whole(entries), "descriptors")
+}
+
 // Text is the needs for a person.
 func (n Needs) Text() string {
 	quiet, judged := n.Memory()

@@ -32,7 +32,11 @@ const (
 	FIBFile      = "fib.json"
 	FIBTextFile  = "fib.txt"
 	CrashFile    = "crash.txt"
+	AgreeFile    = "agreement.txt"
 )
+
+// SimFolder is the folder of the run on sim in that of a run on both engines.
+const SimFolder = "sim"
 
 // About is what is known of a run before it starts.
 type About struct {
@@ -40,6 +44,7 @@ type About struct {
 	Started  time.Time
 	Version  string // of bagrig
 	Command  string // repeats the run
+	Schedule string // of sim; empty on gobgp
 }
 
 // Folder is the folder of one run. It hears of the run as a state.Observer and
@@ -135,6 +140,9 @@ func (f *Folder) Finish(res *state.Result) error {
 	if doc.FIB != nil {
 		data, text, err := doc.fibFiles(res)
 		errs = append(errs, err, writeFile(f.path(FIBFile), data), writeFile(f.path(FIBTextFile), text))
+	}
+	if res.Agreement != nil {
+		errs = append(errs, writeFile(f.path(AgreeFile), []byte(res.Agreement.Text)))
 	}
 	errs = append(errs, writeFile(f.path(SummaryFile), []byte(doc.Summary())), f.writeRun(doc), f.crash.release())
 	if err := errors.Join(errs...); err != nil {

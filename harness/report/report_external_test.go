@@ -31,7 +31,7 @@ func about(t *testing.T) report.About {
 	}
 	return report.About{
 		Scenario: sc, Started: time.Date(2026, 11, 30, 20, 15, 0, 0, time.UTC), Version: "v0.0.0",
-		Command: "bagrig run first-light --seed 1",
+		Command: "bagrig run first-light --seed 1", Schedule: "rounds",
 	}
 }
 
@@ -81,6 +81,13 @@ func violatedRun(t *testing.T) *state.Result {
 				{Bundle: "r1-bag2--r2-bag2", Part: 1, From: 30 * time.Second, Until: 30150 * time.Millisecond},
 				{Bundle: "r1-bag1--r2-bag1", Part: 0.3, From: 60 * time.Second, Until: 285 * time.Second, Lasts: true},
 			},
+		},
+		Overcount: []state.Overcount{
+			{Moment: "baseline", Pairs: 1408, Median: 1, Worst: 1, Device: "r1-bag1", Prefix: "10.1.0.0/24"},
+			{Moment: "end", Damped: true, Pairs: 1408, Above: 24, Median: 1.0625, Worst: math.Inf(1), Device: "r1-f1-s1", Prefix: "10.2.0.0/24"},
+		},
+		Agreement: &state.Agreement{
+			Sim: &state.Result{Verdict: state.Violated, Error: "no-convergence"}, Moments: 3, Routes: 4368, NLRI: 11624, Cures: 2, Differences: 1, Text: "1 difference\n",
 		},
 		FIB: hardwareUse(), Policies: []state.PolicyUse{
 			{Overflow: fib.OverflowExceed, Exceeded: 1, Use: 1.125, Device: "r1-bag1", Groups: 72, GroupsOf: 64, Moves: 90},

@@ -81,6 +81,7 @@ type SessionRow struct {
 	Trial       bool     `json:"on_trial"`
 	Established bool     `json:"established"`
 	EndedBy     string   `json:"ended_by,omitempty"` // device whose import.max-prefixes ended the session
+	Unnoticed   bool     `json:"failed_unnoticed"`   // all members are lost, and the ends have not noticed
 	Lost        float64  `json:"lost_unseen"`        // part of its traffic that is lost and no routing sees
 	HeldFrom    []string `json:"held_from"`          // devices whose UPDATEs wait
 }
@@ -186,7 +187,7 @@ func (n naming) sessionRows(want Filter) []SessionRow {
 		rows = append(rows, SessionRow{
 			Bundle: full.Name, A: full.A, B: full.B, Class: n.t.Devices[ends[0]].Role.String() + "-" + n.t.Devices[ends[1]].Role.String(),
 			Members: now.Members, FullMembers: full.Members, Speed: full.Speed, Passed: now.Capacity, Trial: now.Trial, Established: now.Up,
-			EndedBy: now.CeasedBy, Lost: now.Lost, HeldFrom: n.heldFrom(int32(b)),
+			EndedBy: now.CeasedBy, Unnoticed: now.Unseen, Lost: now.Lost, HeldFrom: n.heldFrom(int32(b)),
 		})
 	}
 	return rows
@@ -284,7 +285,7 @@ func (t *Table) sessionText() (rows [][]string) {
 			passed += ", on trial"
 		}
 		rows = append(rows, []string{
-			r.Bundle, r.Class, fmt.Sprintf("%d/%d", r.Members, r.FullMembers), passed, sessionState(r.Established, r.EndedBy, r.Lost, r.HeldFrom),
+			r.Bundle, r.Class, fmt.Sprintf("%d/%d", r.Members, r.FullMembers), passed, sessionState(r.Established, r.EndedBy, r.Unnoticed, r.Lost, r.HeldFrom),
 		})
 	}
 	return rows

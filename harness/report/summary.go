@@ -31,6 +31,9 @@ func (d *Document) SummaryIn(width int) string {
 	if d.FIB != nil {
 		parts = append(parts, d.FIB.summary(width))
 	}
+	if len(d.Overcount) > 0 {
+		parts = append(parts, overcountTable(d.Overcount, width))
+	}
 	if len(d.Properties) > 0 {
 		parts = append(parts, d.propertyTable(width)+d.notes())
 	}
@@ -90,8 +93,27 @@ func (l *Lost) summary(width int) string {
 		}
 		rows = append(rows, []string{b.Bundle, decimals(100*b.Part, 1) + " %", virtualTime(b.FromS), until})
 	}
+	if l.Pairs == 0 {
+		return narrowTable(columns, rows, width) + "no device sent anything over them\n"
+	}
 	return narrowTable(columns, rows, width) + fmt.Sprintf("at worst %s of %s (device, prefix) lost traffic, %s %% of %s; in all %s s of all traffic\n",
 		whole(l.Pairs), whole(l.Of), decimals(100*l.Worst, 1), l.WorstPair, strconv.FormatFloat(l.Seconds, 'g', 4, 64))
+}
+
+// overcountTable is told over true at each moment.
+func overcountTable(list []Overcount, width int) string {
+	columns := []column{
+		{head: "told over true"}, {head: "worst", right: true}, {head: "device, prefix", limit: 40, drop: 1}, {head: "median", right: true}, {head: "above 1", right: true},
+	}
+	var rows [][]string
+	for _, o := range list {
+		what := "as told, at the " + o.Moment
+		if !o.Damped {
+			what = "undamped, at the " + o.Moment
+		}
+		rows = append(rows, []string{what, number(o.Worst), strings.TrimSpace(o.Device + " " + o.Prefix), number(o.Median), whole(o.Above) + " of " + whole(o.Pairs)})
+	}
+	return narrowTable(columns, rows, width)
 }
 
 // shortEvent is an event in few words: `flap a--b to 24, 20 x 10s`.
@@ -178,6 +200,13 @@ func (d *Document) end() string {
 		}
 	}
 	field("verdict", d.verdict())
+	if a := d.Agreement; a != nil {
+		agree := "agree"
+		if a.Differences > 0 {
+			agree = fmt.Sprintf("differ %s, see %s", times(a.Differences), AgreeFile)
+		}
+		field("sim", fmt.Sprintf("%s; at %s moments the engines %s", a.Sim, whole(a.Moments), agree))
+	}
 	field("error", d.Error)
 	field("took", fmt.Sprintf("%s, in which %s of virtual time passed", realTime(d.ElapsedMS), virtualTime(d.VirtualS)))
 	field("seed", strconv.FormatUint(d.Seed, 10))

@@ -287,7 +287,11 @@ func (p *topologyPage) domains() string {
 	if parts == nil {
 		return ""
 	}
-	return "\nfailure domains: " + strings.Join(parts, ", ") + "\n"
+	line := "failure domains: " + strings.Join(parts, ", ")
+	if p.width > 0 && len(line) > p.width {
+		line = "failure domains:\n  " + strings.Join(parts, "\n  ")
+	}
+	return "\n" + line + "\n"
 }
 
 func plural(what string, n int) string {

@@ -55,11 +55,11 @@ func TestPortsThatAreThereAreThoseOfAllUnits(t *testing.T) {
 	top := presetNamed(t, "prometheus-mini")
 	for i := range top.Devices {
 		if d := &top.Devices[i]; d.Role == topologies.Bag {
-			d.Ports, d.Units, d.Hall = 432, 3, "h"+d.Region
+			d.Ports, d.Units = 432, 3
 		}
 	}
 	text := Topology(top, 0)
-	for _, want := range []string{"      3         160        1,296 ", "not stated", "\nfailure domains: 2 data halls\n"} {
+	for _, want := range []string{"      3         160        1,296 ", "not stated", "\nfailure domains: 12 data halls, 4 power domains, 2 fibre routes\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

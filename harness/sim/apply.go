@@ -11,6 +11,7 @@ import (
 // Apply implements state.Engine.
 func (e *Engine) Apply(ctx context.Context, changes []state.Change) error {
 	var up, down []int32
+	e.settling = nil
 	for _, c := range changes {
 		var err error
 		switch c.Kind {
@@ -29,7 +30,9 @@ func (e *Engine) Apply(ctx context.Context, changes []state.Change) error {
 			e.input(int(c.Device), speakers.Input{Kind: speakers.Drain, Drain: c.Drain})
 		case state.Reset:
 			down = append(down, c.Bundle)
-			up = append(up, c.Bundle)
+			if !e.sessionless(c.Bundle) {
+				up = append(up, c.Bundle)
+			}
 		case state.Hold, state.Release:
 			err = e.hold(c)
 		case state.Stop:
@@ -46,6 +49,9 @@ func (e *Engine) Apply(ctx context.Context, changes []state.Change) error {
 	}
 	for _, b := range up {
 		e.open(b)
+	}
+	if e.watch != nil {
+		e.watch.rewire(changes)
 	}
 	return context.Cause(ctx)
 }
@@ -70,13 +76,20 @@ func (e *Engine) setMembers(c state.Change, up, down *[]int32) error {
 	x.members = c.Members
 	e.linkDown(c.Bundle, c.Members == 0)
 	switch {
-	case was == 0:
+	case was == 0 && !e.sessionless(c.Bundle):
 		*up = append(*up, c.Bundle)
 	case c.Members == 0:
 		*down = append(*down, c.Bundle)
 	}
 	e.hear(c.Bundle)
 	return nil
+}
+
+// sessionless tells whether a speaker at an end of a bundle has stopped: its
+// session comes up when that starts again.
+func (e *Engine) sessionless(bundle int32) bool {
+	ends := e.index.Ends[bundle]
+	return e.devices[ends[0]].away || e.devices[ends[1]].away
 }
 
 // hear tells both ends of a bundle what its members come to.
@@ -160,6 +173,9 @@ func (e *Engine) stop(d int) (down []int32) {
 
 // startAgain gives a device a new core and returns the sessions that come back.
 func (e *Engine) startAgain(d int) (up []int32) {
+	if !e.devices[d].away {
+		return nil
+	}
 	dev := e.own(d)
 	cfg := e.coreConfig(d)
 	cfg.Restart = &speakers.Restart{At: e.now, Drain: dev.drain}
@@ -172,7 +188,7 @@ func (e *Engine) startAgain(d int) (up []int32) {
 	}
 	dev.away = false
 	dev.core = speakers.New(cfg)
-	dev.inbox, dev.others = nil, nil
+	dev.inbox, dev.others, dev.hashed = nil, nil, false
 	clear(dev.told)
 	e.input(d, speakers.Input{Kind: speakers.Originate})
 	for _, b := range up {

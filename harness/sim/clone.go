@@ -6,12 +6,13 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/speakers"
 )
 
 // Clone copies a network at this moment: what happens to one of the two changes
 // nothing in the other, and the same happens to both where the same is done to
-// them. Neither the observer of rounds nor the log of NLRI is taken along.
+// them. Observers, Until and the log of NLRI are not taken along.
 //
 // The copy holds the same speakers and hardware tables until one of the two
 // engines changes one, and then has that one for itself. So cloning costs little
@@ -34,6 +35,7 @@ func (e *Engine) Clone() (*Engine, error) {
 		devices: slices.Clone(e.devices), sessions: slices.Clone(e.sessions), settings: slices.Clone(e.settings),
 		heardBits: slices.Clone(e.heardBits), marks: slices.Clip(e.marks), paths: paths{}, self: new(owner),
 		now: e.now, rounds: e.rounds, entries: e.entries, recording: e.recording, counters: e.counters,
+		until: damping.Never, talk: slices.Clone(e.talk),
 	}
 	made.opts.Progress = nil
 	for d := range made.devices {
@@ -121,7 +123,7 @@ func (s *timed) clone(e *Engine) schedule {
 	base := s.cloneFor(e)
 	return &timed{
 		common: base, rng: rand.New(base.source), params: s.params, events: slices.Clone(s.events), number: s.number,
-		arrival: slices.Clone(s.arrival), life: slices.Clone(s.life), decides: slices.Clone(s.decides),
+		arrival: slices.Clone(s.arrival), life: slices.Clone(s.life), decides: slices.Clone(s.decides), timers: slices.Clone(s.timers),
 	}
 }
 

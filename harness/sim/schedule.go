@@ -4,11 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
-
-	"github.com/bagrig/bagrig/harness/state"
-	"github.com/bagrig/bagrig/speakers"
 )
 
 // The modes of a Schedule.
@@ -28,8 +24,13 @@ type Schedule struct {
 	// Timed only. A message takes the bundle's one-way delay (topologies.Bundle.Delay),
 	// Processing, and a part of Jitter drawn anew for each; it never overtakes
 	// another of its session.
+	// A speaker reads each as if it had no other to read: none queues for it.
 	Processing time.Duration
 	Jitter     time.Duration
+	// Budget is how many messages and decisions between two quiets count as never
+	// getting quiet; in Rounds it is rounds. 0 = a number that no network that gets
+	// quiet is known to need.
+	Budget int
 }
 
 // DefaultProcessing is a guess of what a speaker takes to read one UPDATE and to
@@ -37,8 +38,8 @@ type Schedule struct {
 const DefaultProcessing = 100 * time.Microsecond
 
 func (s Schedule) start(e *Engine) (schedule, error) {
-	if s.Processing < 0 || s.Jitter < 0 {
-		return nil, fmt.Errorf("schedule: processing %v and jitter %v: want 0 or more", s.Processing, s.Jitter)
+	if s.Processing < 0 || s.Jitter < 0 || s.Budget < 0 {
+		return nil, fmt.Errorf("schedule: processing %v, jitter %v and budget %d: want 0 or more", s.Processing, s.Jitter, s.Budget)
 	}
 	source := rand.NewPCG(s.Seed, 0x9e3779b97f4a7c15)
 	rng := rand.New(source)
@@ -62,6 +63,9 @@ type schedule interface {
 	allTold(device int)
 	endOfRIB(bundle int32, device int)
 	quiet(ctx context.Context) error
+	// waiting shows all messages that are on their way, in an order that repeats,
+	// with the time that each still takes.
+	waiting(see func(m *message, in time.Duration))
 }
 
 // common is what all schedules keep: what is to happen when a device's step is over.
@@ -88,10 +92,16 @@ func (c *common) cease(d int, b int32)    { c.ceased = append(c.ceased, cease{d,
 func (c *common) allTold(d int)           { c.told = append(c.told, d) }
 func (c *common) endOfRIB(b int32, d int) { c.ends = append(c.ends, end{b, d}) }
 
-// hearEnds hands over the End-of-RIBs that are due.
+// hearEnds sends the End-of-RIBs that are due: behind all that was told before.
 func (c *common) hearEnds() {
 	for _, x := range c.ends {
-		c.e.input(x.device, speakers.Input{Kind: speakers.EndOfRIB, Bundle: x.bundle})
+		dir := 2 * x.bundle
+		if c.e.index.Ends[x.bundle][0] == x.device {
+			dir++
+		}
+		if c.e.sessions[x.bundle].up {
+			c.e.pass(message{dir: dir, end: true})
+		}
 	}
 	c.ends = c.ends[:0]
 }
@@ -118,8 +128,7 @@ func (c *common) afterSteps() {
 
 // ready tells whether a device has something to decide on now.
 func (e *Engine) ready(d int) bool {
-	dev := &e.devices[d]
-	return len(dev.inbox) > 0 || dev.core.Next() <= e.now
+	return e.timer(d) <= e.now || len(e.devices[d].inbox) > 0 && !e.devices[d].away
 }
 
 // rounds is the schedule of the GoBGP engine: at each lull the input of every
@@ -131,14 +140,12 @@ func (s *rounds) send(m message) { s.e.deliver(&m) }
 // drop has nothing to do: the core forgets what came over a session that fell.
 func (s *rounds) drop(int32) {}
 
-// maxRounds is how many rounds in a row count as never getting quiet. News
-// crosses a network in as many rounds as it has hops.
-const maxRounds = 1000
+func (s *rounds) waiting(func(*message, time.Duration)) {}
 
 func (s *rounds) quiet(ctx context.Context) error {
-	var seen digests
 	var due []int
-	for i := range maxRounds {
+	trouble := newTrouble(s.e)
+	for i := 0; ; i++ {
 		if i > 0 && s.e.onRound != nil {
 			s.e.onRound()
 		}
@@ -155,17 +162,15 @@ func (s *rounds) quiet(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		if i >= lookForCycles {
-			if period := seen.add(s.e.digest()); period > 0 {
-				return fmt.Errorf("%w: the network oscillates: it repeats itself every %d rounds, and nothing else happens: still talking: %s",
-					state.ErrNoConvergence, period, s.e.names(due))
+		if i > 0 {
+			if err := trouble.after(true); err != nil {
+				return err
 			}
 		}
 		if err := s.round(due); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: not quiet after %d rounds: still talking: %s", state.ErrNoConvergence, maxRounds, s.e.names(due))
 }
 
 func (s *rounds) round(due []int) error {
@@ -181,20 +186,4 @@ func (s *rounds) round(due []int) error {
 	s.afterSteps()
 	s.e.progress()
 	return nil
-}
-
-// lookForCycles is the round, or the thousands of messages, from which on states
-// are remembered: no network that gets quiet takes so long.
-const lookForCycles = 200
-
-// digests remembers states, and finds one that was seen before.
-type digests struct{ at []uint64 }
-
-// add gives how long ago the state was there before, or 0.
-func (d *digests) add(state uint64) (period int) {
-	if i := slices.Index(d.at, state); i >= 0 {
-		period = len(d.at) - i
-	}
-	d.at = append(d.at, state)
-	return period
 }

@@ -57,6 +57,7 @@ type Engine struct {
 	settings  []topologies.Settings
 	schedule  schedule
 	now       time.Duration
+	until     time.Duration // when Quiet hands back at the latest; see Until
 	rounds    int
 	entries   int
 	recording bool
@@ -73,6 +74,10 @@ type Engine struct {
 	marks     []string    // by Mark
 	noClone   error       // of a damping stage that cannot be cloned
 	configs   *speakers.Configs
+	watch     *Transients // nil = nobody wants to know
+	talk      []int       // by direction: messages sent
+	changes   *changes    // of what is told; nil = nobody wants to know
+	settling  *cycle      // of timers without an event
 }
 
 // device is one speaker.
@@ -89,6 +94,8 @@ type device struct {
 	others []speakers.Input // of it, what is no route
 	frozen []arrival        // what the next step takes
 	rest   []speakers.Input // of it, what is no route
+	hash   uint64           // of core, where hashed
+	hashed bool
 }
 
 // owner stands for an engine. It has a size, so that no two are at one place.
@@ -138,6 +145,7 @@ type message struct {
 	prefix   int32
 	withdraw bool
 	dump     bool
+	end      bool            // End-of-RIB, which is no NLRI
 	route    *speakers.Route // nil where withdrawn
 	path     uint64
 }
@@ -150,6 +158,7 @@ func New(opts Options) (*Engine, error) {
 	e := &Engine{
 		opts: opts, topology: t, index: t.Index(), prefixes: len(t.Prefixes),
 		devices: make([]device, len(t.Devices)), sessions: make([]session, len(t.Bundles)), paths: paths{}, self: new(owner),
+		until: damping.Never, talk: make([]int, 2*len(t.Bundles)),
 	}
 	if e.settings = slices.Clone(opts.Settings); e.settings == nil {
 		e.settings = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(t.Devices))
@@ -233,9 +242,17 @@ func (e *Engine) Counters() state.Counters { return e.counters }
 func (e *Engine) Next() time.Duration {
 	next := damping.Never
 	for d := range e.devices {
-		next = min(next, e.devices[d].core.Next())
+		next = min(next, e.timer(d))
 	}
 	return next
+}
+
+// timer is when a device's core must be stepped without input, or Never.
+func (e *Engine) timer(d int) time.Duration {
+	if e.devices[d].away {
+		return damping.Never
+	}
+	return e.devices[d].core.Next()
 }
 
 // Advance implements state.Engine.
@@ -279,4 +296,15 @@ func few(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 	}
 	return strings.Join(names, ", ")
+}
+
+// Until makes Quiet hand back before anything that would happen at the given time
+// or later, so that a change can be made then: while the network gets quiet time
+// moves on, in Timed. damping.Never is the end of that, and what an engine begins with.
+func (e *Engine) Until(at time.Duration) { e.until = at }
+
+// Busy tells whether Quiet has handed back with something still on its way.
+func (e *Engine) Busy() bool {
+	s, ok := e.schedule.(*timed)
+	return ok && s.under()
 }

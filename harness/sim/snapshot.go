@@ -2,16 +2,22 @@ package sim
 
 import (
 	"context"
-	"encoding/binary"
-	"hash/fnv"
-	"math"
 
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/speakers"
 )
 
 // Quiet implements state.Engine.
-func (e *Engine) Quiet(ctx context.Context) error { return e.schedule.quiet(ctx) }
+func (e *Engine) Quiet(ctx context.Context) error {
+	err := e.schedule.quiet(ctx)
+	if e.settling == nil {
+		e.changes = nil
+	}
+	if err != nil {
+		return err
+	}
+	return e.settles()
+}
 
 func (e *Engine) progress() {
 	if e.opts.Progress != nil {
@@ -26,9 +32,12 @@ func (e *Engine) Snapshot() *state.Snapshot {
 		x, ends := &e.sessions[b], e.index.Ends[b]
 		a, _ := e.devices[ends[0]].core.Bundle(int32(b))
 		z, _ := e.devices[ends[1]].core.Bundle(int32(b))
-		s.Bundles[b] = state.Bundle{Members: x.members, Capacity: a.Passed.Capacity, Trial: a.Passed.Trial, Up: a.Up && z.Up, Lost: x.lost}
-		if x.unseen {
+		s.Bundles[b] = state.Bundle{Members: x.members, Capacity: a.Passed.Capacity, Trial: a.Passed.Trial, Up: a.Up && z.Up, Unseen: x.unseen}
+		switch {
+		case x.unseen:
 			s.Bundles[b].Lost = 1
+		case x.members > 0:
+			s.Bundles[b].Lost = x.lost
 		}
 		if x.closedBy > 0 {
 			s.Bundles[b].CeasedBy = e.topology.Devices[x.closedBy-1].Name
@@ -89,49 +98,4 @@ func (e *Engine) device(d int) state.Device {
 		}
 	}
 	return out
-}
-
-// digest is a hash of all that a round follows from: what speakers hold, what
-// they have to decide on, and when their timers are due, as seen from now.
-func (e *Engine) digest() uint64 {
-	h := fnv.New64a()
-	var buf [8]byte
-	put := func(list ...uint64) {
-		for _, v := range list {
-			binary.LittleEndian.PutUint64(buf[:], v)
-			h.Write(buf[:])
-		}
-	}
-	for d := range e.devices {
-		dev := &e.devices[d]
-		if next := dev.core.Next(); next != speakers.Never {
-			put(uint64(next - e.now))
-		}
-		for p := range e.prefixes {
-			x := dev.core.Decision(int32(p))
-			put(x.Bottleneck, uint64(len(x.Hops)), uint64(math.Float32bits(x.Told.Value)), state.HashPath(x.Told.Path), flags(x.Told.Present, x.Told.Valued, x.Told.Down, x.Told.Warm))
-			for _, hop := range x.Hops {
-				put(uint64(hop.Bundle), hop.Share)
-			}
-		}
-		for _, a := range dev.inbox {
-			put(uint64(a.bundle), uint64(a.prefix))
-			if a.route != nil {
-				put(uint64(math.Float32bits(a.route.Value)), flags(true, a.route.Valued), state.HashPath(a.route.Path))
-			}
-		}
-		for i := range dev.others {
-			put(uint64(dev.others[i].Kind), uint64(dev.others[i].Bundle), dev.others[i].Capacity)
-		}
-	}
-	return h.Sum64()
-}
-
-func flags(list ...bool) (f uint64) {
-	for i, b := range list {
-		if b {
-			f |= 1 << i
-		}
-	}
-	return f
 }

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/speakers"
@@ -51,6 +50,7 @@ func (e *Engine) thaw(dev *device) []speakers.Input {
 // step gives a device's core what was frozen, and carries its effects out.
 func (e *Engine) step(d int) error {
 	dev := e.own(d)
+	dev.hashed = false
 	in := e.thaw(dev)
 	dump := dev.core.Restarting() // what it then tells is the first dump of its sessions
 	var err error
@@ -72,6 +72,9 @@ func (e *Engine) step(d int) error {
 	if err != nil {
 		return fmt.Errorf("speaker %q: %w", e.topology.Devices[d].Name, err)
 	}
+	if e.watch != nil {
+		e.watch.look()
+	}
 	return nil
 }
 
@@ -83,6 +86,9 @@ func (e *Engine) carry(d int, dump bool) error {
 		case speakers.Program, speakers.Unprogram:
 			if err := e.tables[d].Carry(e.topology.Prefixes[x.Prefix].Prefix, x.Hops); err != nil {
 				return fmt.Errorf("prefix %v: %w", e.topology.Prefixes[x.Prefix].Prefix, err)
+			}
+			if e.watch != nil {
+				e.watch.programmed(d, x.Prefix)
 			}
 		case speakers.Tell:
 			e.tell(d, x.Prefix, &x.Told, dump)
@@ -104,6 +110,7 @@ func (e *Engine) tell(d int, prefix int32, route *speakers.Told, dump bool) {
 	dev := &e.devices[d]
 	now := e.heardAs(d, route)
 	dev.told[prefix] = now
+	e.changes.add(d, prefix)
 	for i, l := range dev.links {
 		if !e.sessions[l.bundle].up {
 			continue
@@ -119,6 +126,7 @@ func (e *Engine) tell(d int, prefix int32, route *speakers.Told, dump bool) {
 func (e *Engine) untell(d int, prefix int32) {
 	dev := &e.devices[d]
 	dev.told[prefix] = told{}
+	e.changes.add(d, prefix)
 	for _, l := range dev.links {
 		if e.sessions[l.bundle].up {
 			e.withdraw(l, prefix)
@@ -158,6 +166,12 @@ func (e *Engine) withdraw(l link, prefix int32) {
 // now on, since nothing overtakes it.
 func (e *Engine) send(m message) {
 	e.heard(m.dir).set(m.prefix, !m.withdraw)
+	e.talk[m.dir]++
+	e.pass(m)
+}
+
+// pass lets a message go, or wait where its direction is held.
+func (e *Engine) pass(m message) {
 	x := &e.sessions[m.dir/2]
 	if end := &x.ends[m.dir%2]; end.held || x.unseen {
 		end.waiting = append(end.waiting, m)
@@ -169,6 +183,9 @@ func (e *Engine) send(m message) {
 
 // count is what a wire would count.
 func (e *Engine) count(m *message) {
+	if m.end {
+		return
+	}
 	e.counters.Updates++
 	if m.withdraw {
 		e.counters.Withdrawn++
@@ -188,6 +205,10 @@ func (e *Engine) count(m *message) {
 
 // deliver hands a message to the device that it is for.
 func (e *Engine) deliver(m *message) {
+	if m.end {
+		e.input(e.index.Ends[m.dir/2][1-m.dir%2], speakers.Input{Kind: speakers.EndOfRIB, Bundle: m.dir / 2})
+		return
+	}
 	if m.withdraw {
 		e.entries--
 	}
@@ -198,8 +219,8 @@ func (e *Engine) deliver(m *message) {
 // open brings a session up. Both ends learn of it and then hear all that the
 // other tells.
 func (e *Engine) open(bundle int32) {
-	x := &e.sessions[bundle]
-	if x.up {
+	x, ends := &e.sessions[bundle], e.index.Ends[bundle]
+	if x.up || e.devices[ends[0]].away || e.devices[ends[1]].away {
 		return
 	}
 	x.up, x.closedBy = true, 0
@@ -267,13 +288,4 @@ func (e *Engine) release(dir int32) {
 		e.count(&m)
 		e.schedule.send(m)
 	}
-}
-
-func (e *Engine) names(devices []int) string {
-	var list []string
-	for _, d := range devices {
-		list = append(list, e.topology.Devices[d].Name)
-	}
-	slices.Sort(list)
-	return few(slices.Compact(list))
 }

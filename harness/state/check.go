@@ -59,6 +59,10 @@ type Window struct {
 	Own    map[int]int
 	Lasted time.Duration // virtual, from Start until settled
 	Effect Effect
+	// Transients are the black holes and loops that the window had for any time and
+	// that no quiet shows, or Watched is false: nobody looked, or could.
+	Transients []Transient
+	Watched    bool
 }
 
 // SessionChange is what one directed session is told otherwise of one prefix
@@ -108,6 +112,13 @@ type RoundCheck interface {
 	LookRound(m *Moment, events []Event)
 }
 
+// TransientCheck is a rule about what forwarding does between two messages. Where a
+// run has one, its engine looks for Window.Transients, if messages take time in it.
+type TransientCheck interface {
+	Check
+	WantsTransients()
+}
+
 // Effect says what an event did, from the graph alone.
 type Effect string
 
@@ -127,7 +138,7 @@ type Row struct {
 	Start    time.Duration // virtual
 	Settled  time.Duration // virtual, after Start
 	Last     time.Duration // virtual, after Start: the last change of a damped told value
-	Quiet    time.Duration // real: the longest from a change, or a timer, of the event to quiet
+	Quiet    time.Duration // real: the longest from a change, or a timer, of the event to quiet; 0 in the simulator
 	Told     int           // (device, prefix) whose told value changed at some time in the event
 	Sets     int           // (device, prefix) whose multipath set or weights changed
 	Counters Counters
@@ -191,7 +202,30 @@ type Result struct {
 	Policies    []PolicyUse // in the order of fib.Overflows; nil unless the run compares them
 	MisTold     *MisTold    // nil where no baseline was reached
 	Windows     []WindowRow
-	Lost        *Lost // nil where none was
+	Lost        *Lost       // nil where none was
+	Overcount   []Overcount // at the baseline, and at the end where that differs
+	Agreement   *Agreement  // nil unless the run was played on both engines
+}
+
+// Overcount is what speakers tell over what the graph can carry, of all (device,
+// prefix) that tell a value and are no origin of the prefix: see oracle.Overcount.
+type Overcount struct {
+	Moment         string // baseline or end
+	Damped         bool   // of values as they are told; else as they would be without damping
+	Pairs, Above   int    // (device, prefix), and those that tell more than can be carried
+	Median, Worst  float64
+	Device, Prefix string // that have the worst; empty without pairs
+}
+
+// Agreement is how a run on gobgp came out beside the same on sim.
+type Agreement struct {
+	Sim         *Result // of the run on sim
+	Moments     int     // settled moments compared
+	Routes      int     // (device, prefix) compared, over all moments
+	NLRI        int     // compared; 0 where the runs' speakers do not step in the same order
+	Cures       int     // withdrawals of the cure, which only gobgp needs
+	Differences int
+	Text        string // all of it, for agreement.txt
 }
 
 // Observer hears of a run as it happens.

@@ -41,12 +41,13 @@ func parseDetection(s string) (text string, after time.Duration, err error) {
 
 // expandDown takes all members away. Where detection takes its time the ends know
 // nothing until it is over.
-func (e Event) expandDown(b int32, members int) []Timed {
-	_, after, err := parseDetection(e.Detect)
-	if e.Detect == "" || err != nil || after == 0 || members == 0 {
-		return []Timed{{0, Change{Bundle: b}}}
+func (e Event) expandDown(b int32) []Timed {
+	if e.Detect != "" {
+		if _, after, err := parseDetection(e.Detect); err == nil && after > 0 {
+			return []Timed{{0, Change{Kind: Fail, Bundle: b, After: after}}}
+		}
 	}
-	return []Timed{{0, Change{Kind: Fail, Bundle: b}}, {after, Change{Kind: Notice, Bundle: b}}}
+	return []Timed{{0, Change{Bundle: b}}}
 }
 
 // mended are the changes that bring a bundle back to full health.

@@ -16,6 +16,7 @@ type Change struct {
 	Bundle      int32                 // SetMembers, Fail, Notice, SetLoss, Reset, Hold, Release
 	Members     int                   // SetMembers; 0 takes the bundle and its session down
 	Heard       bool                  // Fail: the ends' damping is told, which keeps it back
+	After       time.Duration         // Fail: until the ends notice it, unless they do before; 0 = damping says
 	Loss        float64               // SetLoss: 0 to 1
 	FromB       bool                  // Hold, Release: the direction
 	Device      int32                 // SetKnob, SetDrain, Stop, StartAgain

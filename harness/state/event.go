@@ -363,7 +363,7 @@ func (e Event) expandBundle(t *topologies.Topology, b int32, members int) ([]Tim
 	case "restore":
 		return mended(b, bundle), nil
 	case "down":
-		return e.expandDown(b, members), nil
+		return e.expandDown(b), nil
 	case "grey":
 		if members == 0 && e.Bundle == "" {
 			return nil, nil

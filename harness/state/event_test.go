@@ -140,10 +140,9 @@ func TestEventsBecomeChangesInTime(t *testing.T) {
 		{Event{Kind: "degrade", Bundle: "b--c", Members: 7}, []int{4, 8}, []Timed{at(0, 1, 7)}},
 		{Event{Kind: "restore", All: true}, []int{1, 2}, []Timed{at(0, 0, 4), loss(0, 0), at(0, 1, 8), loss(1, 0)}},
 		{Event{Kind: "restore", Device: "a"}, []int{1, 2}, []Timed{at(0, 0, 4), loss(0, 0)}},
-		{Event{Kind: "down", Bundle: "b--c", Detect: "hold 90s"}, []int{4, 8}, []Timed{
-			{0, Change{Kind: Fail, Bundle: 1}}, {90 * time.Second, Change{Kind: Notice, Bundle: 1}}}},
-		{Event{Kind: "down", Bundle: "b--c", Detect: "hold:90s"}, []int{4, 0}, []Timed{at(0, 1, 0)}},
-		{Event{Kind: "down", Domain: "power:p", Detect: "bfd 150ms"}, []int{4, 0}, []Timed{{0, Change{Kind: Fail}}, at(0, 1, 0), {150 * time.Millisecond, Change{Kind: Notice}}}},
+		{Event{Kind: "down", Bundle: "b--c", Detect: "hold 90s"}, []int{4, 8}, []Timed{{0, Change{Kind: Fail, Bundle: 1, After: 90 * time.Second}}}},
+		{Event{Kind: "down", Domain: "power:p", Detect: "bfd 150ms"}, []int{4, 0}, []Timed{
+			{0, Change{Kind: Fail, After: 150 * time.Millisecond}}, {0, Change{Kind: Fail, Bundle: 1, After: 150 * time.Millisecond}}}},
 		{Event{Kind: "down", Domain: "linecard:b/1"}, []int{4, 8}, []Timed{at(0, 0, 2), at(0, 1, 6)}},
 		{Event{Kind: "down", Domain: "linecard:b/1"}, []int{1, 8}, []Timed{at(0, 0, 1), at(0, 1, 6)}},
 		{Event{Kind: "restore", Domain: "linecard:b/1"}, []int{1, 8}, []Timed{at(0, 0, 4), loss(0, 0), at(0, 1, 8), loss(1, 0)}},

@@ -69,7 +69,8 @@ type Bundle struct {
 	Capacity uint64  // bits/s as the bundle's damping passes it; 0 = down
 	Trial    bool    // back from down and on trial
 	Up       bool    // the session is Established
-	Lost     float64 // part of its traffic that is lost and no routing sees, 0 to 1
+	Unseen   bool    // all its members are lost, and its ends have not noticed: its session is up
+	Lost     float64 // part of its traffic that is lost and no routing sees, 0 to 1; 1 where Unseen
 	CeasedBy string  // the device that ended the session by its import policy; empty = none
 }
 

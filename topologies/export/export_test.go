@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/bagrig/bagrig/topologies"
+	"github.com/bagrig/bagrig/topologies/yamltree"
 )
 
 var equal = cmp.Options{cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), cmpopts.EquateEmpty()}
@@ -100,7 +101,11 @@ func TestWhatIsWrittenReadsBackEqual(t *testing.T) {
 	}
 	for name, top := range examples(t) {
 		for format, read := range read {
-			back, err := read(mustWrite(t, format, top))
+			data := mustWrite(t, format, top)
+			if name == "petabit" && len(data) > yamltree.MaxBytes {
+				continue // larger than a file may be; its description and its explicit form are not
+			}
+			back, err := read(data)
 			if err != nil {
 				t.Errorf("%s as %s: %v", name, format, err)
 				continue

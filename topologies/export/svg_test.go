@@ -61,7 +61,7 @@ func bigger(t *testing.T) *topologies.Topology {
 	top, err := topologies.Generate(topologies.Shape{
 		Name: "bigger", Regions: 3, Planes: 12, Fabrics: 5, Spines: 16, Spread: 3, Kind: "dsf", Speed: 800e9,
 		SpineEdge: topologies.Link{Members: 1, Length: 300}, EdgeBag: topologies.Link{Members: 46, Length: 3000},
-		BagBag: topologies.Link{Members: 200, Length: 80_000}, SpineUnits: 1, EdgeUnits: 1, BagUnits: 1,
+		BagBag: topologies.Link{Members: 200, Length: 80_000}, SpineUnits: 1, EdgeUnits: 1, BagUnits: 4,
 	})
 	if err != nil {
 		t.Fatal(err)
