@@ -143,7 +143,7 @@ func (w *window) openDue() error {
 			return nil
 		}
 		w.queue = w.queue[1:]
-		changes, err := e.Expand(r.net.Topology, r.net.Index, r.members)
+		changes, err := e.Expand(r.net.Topology, r.net.Index, r.members, r.failing)
 		if err == nil {
 			err = r.mayRestart(e, changes)
 		}
@@ -373,6 +373,9 @@ func (w *window) own(due timedChange) {
 		}
 	case state.SetMembers, state.Fail:
 		w.bundleOwner[c.Bundle] = due.row
+		if due.row.row.Event.Domain == "" {
+			r.failing.Forget(c.Bundle)
+		}
 		if r.members[c.Bundle] == c.Members {
 			return
 		}

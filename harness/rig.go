@@ -60,6 +60,7 @@ type Rig struct {
 
 	transients *sim.Transients // nil = nobody wants to know, or messages take no time
 
+	failing  *state.Failing
 	members  []int          // by bundle, as the events leave them
 	away     map[int32]bool // devices whose speaker has stopped and not started again
 	played   int            // events so far
@@ -94,7 +95,7 @@ func Start(ctx context.Context, opts Options) (_ *Rig, err error) {
 		}
 	}
 	r := &Rig{
-		opts: opts, members: fullMembers(opts.Topology), away: map[int32]bool{},
+		opts: opts, members: fullMembers(opts.Topology), away: map[int32]bool{}, failing: state.NewFailing(opts.Topology),
 		net: &state.Network{Topology: opts.Topology, Index: opts.Topology.Index(), Damping: opts.Damping, Plan: opts.Plan, Hardware: opts.Hardware},
 	}
 	r.lost = losses{net: r.net, part: make([]float64, len(opts.Topology.Bundles)), open: make([]int, len(opts.Topology.Bundles))}
