@@ -84,7 +84,7 @@ func (w *window) play(ctx context.Context) error {
 		}
 		r.advance(r.epoch + at)
 	}
-	w.public = state.Window{Start: r.Now(), Before: r.judge.damped, Own: map[int]int{}, Effect: state.NoEffect}
+	w.public = state.Window{Start: r.Now(), Before: r.judge.damped, Own: map[int]int{}, Falls: map[int32][]int{}, Effect: state.NoEffect}
 	counters := r.engine.Counters()
 	r.sumUntil(r.engine.Now())
 	r.lost.begin()
@@ -252,7 +252,9 @@ func (w *window) applyNow(ctx context.Context) (changes []state.Change, causes [
 		r.record(r.changeRecord(row.row.Index, c))
 		causes = append(causes, row)
 	}
-	return changes, causes, heard, r.engine.Apply(ctx, slices.Concat(changes, noticed))
+	all := slices.Concat(changes, noticed)
+	w.fall(all)
+	return changes, causes, heard, r.engine.Apply(ctx, all)
 }
 
 // comes is when the next thing happens that is not the speakers' own: a change, a
@@ -282,6 +284,25 @@ func (r *Rig) quietUntil(ctx context.Context, comes time.Duration) (busy bool, e
 	}
 	err = r.engine.Quiet(ctx)
 	return timed && e.Busy(), err
+}
+
+// fall notes the sessions that fall because of changes.
+func (w *window) fall(changes []state.Change) {
+	note := func(b int32) { w.public.Falls[b] = append(w.public.Falls[b], w.rig.engine.Rounds()) }
+	for _, c := range changes {
+		switch c.Kind {
+		case state.SetMembers:
+			if c.Members == 0 {
+				note(c.Bundle)
+			}
+		case state.Notice, state.Reset:
+			note(c.Bundle)
+		case state.Stop:
+			for _, b := range w.rig.net.Index.Of[c.Device] {
+				note(int32(b))
+			}
+		}
+	}
 }
 
 // happened counts what happened to each device itself.

@@ -268,11 +268,17 @@ func (c *Containment) judge(m *state.Moment, f flow, log []state.NLRI, p permit,
 	if p.law && !p.tags {
 		others = 0
 	}
-	hunting := false
+	hunting, falls := false, m.Window.Falls[f.dir.Bundle]
 	for i := range log {
 		n := &log[i]
 		for len(dumps) > 0 && dumps[0] <= n.Round {
+			for len(falls) > 0 && falls[0] <= dumps[0] {
+				falls = falls[1:]
+			}
 			last, dumps, hunting = heard{}, dumps[1:], false
+		}
+		for len(falls) > 0 && falls[0] < n.Round { // its first dump may have been empty
+			last, falls, hunting = heard{}, falls[1:], false
 		}
 		now := heardFrom(n)
 		switch {

@@ -57,6 +57,9 @@ type Window struct {
 	// Own counts, by device, what happened to the device itself: changes of what
 	// its bundles pass or of its sessions, of its settings and its drain state.
 	Own    map[int]int
+	// Falls are the rounds before which the session of a bundle fell: what was told
+	// over it until then is forgotten.
+	Falls  map[int32][]int
 	Lasted time.Duration // virtual, from Start until settled
 	Effect Effect
 	// Transients are the black holes and loops that the window had for any time and
