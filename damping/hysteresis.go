@@ -76,16 +76,18 @@ func (h Hysteresis) NewTold() ToldPolicy {
 func (h Hysteresis) Law() Law {
 	l := h.Quantize.Law()
 	e, m := h.Error, h.Margin
+	me := float64(m * e) // here and below: no fused multiply-add, so that all machines agree
 	extra := part(h.Step, m)
 	switch h.Rounding {
 	case Up:
-		l.Over, l.Under = (1+e)/(1-m*e)-1, m*e/(1+m*e)
+		l.Over, l.Under = (1+e)/(1-me)-1, me/(1+me)
 		l.UnderSlack = extra
 	case Down:
-		l.Over, l.Under = m*e/(1+e-m*e), 1-1/(1+e+m*e)
+		l.Over, l.Under = me/(1+e-me), 1-1/(1+e+me)
 	case Nearest:
-		v := (e + e/(1+e)) / 2
-		l.Over, l.Under = (1+e)/(1+e/2-m*v)-1, 1-1/(1+e/2+m*v)
+		half, v := float64(e/2), (e+e/(1+e))/2
+		mv := float64(m * v)
+		l.Over, l.Under = (1+e)/(1+half-mv)-1, 1-1/(1+half+mv)
 	}
 	l.OverSlack = addSat(l.OverSlack, extra)
 	if h.Rounding != Up {

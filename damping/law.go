@@ -114,8 +114,8 @@ func (l Law) statement(m Law) Law {
 		return l
 	}
 	out := Law{
-		Over:       (1+l.Over)*(1+m.Over) - 1,
-		Under:      1 - (1-l.Under)*(1-m.Under),
+		Over:       float64((1+l.Over)*(1+m.Over)) - 1, // no fused multiply-add, so that all machines agree
+		Under:      1 - float64((1-l.Under)*(1-m.Under)),
 		Step:       l.Step,
 		OverSlack:  addSat(l.OverSlack, part(l.OverSlack, m.Over)),
 		UnderSlack: l.UnderSlack,
@@ -213,7 +213,7 @@ func (l Law) Rate(window time.Duration, members, returns int) float64 {
 	}
 	turns := l.turns(window)
 	m, d := float64(members), float64(returns)
-	return min(told, float64(l.PerChange)*((2*m+1)*(turns+1)+2*m*d))
+	return min(told, float64(l.PerChange)*(float64((float64(2*m)+1)*(turns+1))+float64(2*m*d)))
 }
 
 func (l Law) turns(window time.Duration) float64 {
@@ -225,7 +225,7 @@ func (l Law) turns(window time.Duration) float64 {
 	for hold := l.Spacing; hold < l.Longest; hold = later(hold, hold) {
 		g++
 	}
-	return min(turns, (float64(window/l.Forget)+2)*float64(g+1)+float64(window/l.Longest))
+	return min(turns, float64((float64(window/l.Forget)+2)*float64(g+1))+float64(window/l.Longest))
 }
 
 // Adverts is the most advertisements and withdrawals of one prefix by one

@@ -162,7 +162,7 @@ func (p Penalty) Law() Law {
 		return l
 	}
 	l.Refill = max(1, min(time.Duration(float64(p.HalfLife)/math.Ln2), p.decayTime(p.Suppress), p.MaxSuppress))
-	if burst := 3*math.Ceil(p.Suppress/least) + 4; burst < math.MaxInt32 {
+	if burst := float64(3*math.Ceil(p.Suppress/least)) + 4; burst < math.MaxInt32 {
 		l.Burst = int(burst)
 	}
 	return l

@@ -142,9 +142,9 @@ type replay struct {
 func (r *replay) until(at time.Duration) {
 	seconds := (at - r.now.At).Seconds()
 	there, told := float64(r.now.There), float64(r.now.Told.Bits)
-	r.trace.There += there * seconds
-	r.trace.Over += max(told-there, 0) * seconds
-	r.trace.Under += max(there-told, 0) * seconds
+	r.trace.There += float64(there * seconds)
+	r.trace.Over += float64(max(told-there, 0) * seconds)
+	r.trace.Under += float64(max(there-told, 0) * seconds)
 	r.now.At = at
 }
 

@@ -131,7 +131,7 @@ func (d *demand) floorBound(scale float64, width int) float64 {
 		if low < 1 {
 			return math.Inf(1)
 		}
-		sum += low * float64(d.counts[i])
+		sum += float64(low * float64(d.counts[i]))
 		worst = max(worst, q/low)
 	}
 	return (max(worst, scale/sum) - 1) * (1 + margin)
@@ -145,7 +145,7 @@ func (d *demand) leastWeightBound(width int) float64 {
 	sum := d.sum.float()
 	over := sum / float64(d.values[0]) * (1 - float64(d.kept-1)/float64(width))
 	under := float64(width) * float64(d.values[len(d.values)-1]) / sum
-	return (max(over, under, 1)-1)*(1+margin) + margin
+	return float64((max(over, under, 1)-1)*(1+margin)) + margin
 }
 
 // fits tells whether the shares divided by divisor sum to at most width.

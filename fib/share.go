@@ -234,7 +234,7 @@ func (t *Table) planFor(vector []Weighted, users []*route) *plan {
 	for _, r := range users {
 		e := t.errorOf(r, vector)
 		p.worst = max(p.worst, e)
-		p.weighted += e * r.traffic()
+		p.weighted += float64(e * r.traffic())
 	}
 	return p
 }

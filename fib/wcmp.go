@@ -167,7 +167,7 @@ func FitGroups(groups [][]uint64, size int) ([]Reduction, float64, error) {
 	slices.SortStableFunc(f.order, func(a, b int) int { return cmp.Compare(f.whole[b], f.whole[a]) })
 	theta := 1.0
 	for step := 1; f.used > f.size; step++ {
-		if theta = 1 + wcmpStep*float64(step); theta > 10 {
+		if theta = 1 + float64(wcmpStep*float64(step)); theta > 10 {
 			theta = math.Ldexp(10, step-180)
 		}
 		f.reduce(theta)

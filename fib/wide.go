@@ -44,7 +44,7 @@ func (a u128) cmp(b u128) int {
 
 // float returns a as the nearest float64, to within two roundings.
 func (a u128) float() float64 {
-	return float64(a.hi)*0x1p64 + float64(a.lo)
+	return float64(float64(a.hi)*0x1p64) + float64(a.lo)
 }
 
 // u256 is the full product of two u128, least significant limb first.

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"reflect"
@@ -31,6 +32,9 @@ type judge struct {
 	trueOracle    *oracle.Oracle
 	damped, truth *oracle.State
 	recent        map[string]*oracle.State
+	known         map[*topologies.Settings]uint64 // see numberOf
+	texts         map[string]uint64
+	forgetful     map[int]bool // devices whose speakers start again at this moment, and know of no aggregate
 }
 
 type heardBundle struct {
@@ -53,7 +57,8 @@ const recentStates = 8
 func newJudge(net *state.Network, settings []topologies.Settings) (*judge, error) {
 	plan := net.DampingPlan()
 	j := &judge{
-		net: net, recent: map[string]*oracle.State{}, devices: make([]oracle.Device, len(net.Topology.Devices)),
+		net: net, recent: map[string]*oracle.State{}, forgetful: map[int]bool{}, devices: make([]oracle.Device, len(net.Topology.Devices)),
+		known: map[*topologies.Settings]uint64{}, texts: map[string]uint64{},
 		trueOracle: oracle.New(net.Topology, nil),
 	}
 	j.dampedOracle = oracle.NewPlaced(net.Topology, j.levels())
@@ -133,12 +138,17 @@ func (j *judge) observe(s *state.Snapshot) bool {
 	return j.remembers
 }
 
-// settleFirst takes the baseline.
+// settleFirst takes the baseline, at which devices may have ended sessions already.
 func (j *judge) settleFirst(s *state.Snapshot) error {
 	if j.observe(s) {
 		j.damped = j.dampedState()
 	}
-	return j.damped.Err()
+	for b := j.overLimit(); b >= 0; b = j.overLimit() {
+		j.bundles[b].closed = true
+		j.damped = j.dampedState()
+		j.truth = j.trueState()
+	}
+	return errors.Join(j.damped.Err(), j.truth.Err())
 }
 
 // world is what the graph's opinion follows from.
@@ -182,11 +192,19 @@ func (j *judge) remember(devices []oracle.Device, s *oracle.State) {
 			continue
 		}
 		for _, name := range prefix.Origins {
-			if d := j.net.Index.Device[name]; s.Announces(d, p) {
+			if d := j.net.Index.Device[name]; s.Announces(d, p) && !j.forgetful[d] {
 				devices[d].Announced = append(slices.Clip(devices[d].Announced), int32(p))
 			}
 		}
 	}
+}
+
+// aggregates tells whether a device may announce an aggregate.
+func (j *judge) aggregates(device int) bool {
+	name := j.net.Topology.Devices[device].Name
+	return slices.ContainsFunc(j.net.Topology.Prefixes, func(p topologies.Prefix) bool {
+		return p.Aggregate != nil && slices.Contains(p.Origins, name)
+	})
 }
 
 func (j *judge) trueState() *oracle.State {
@@ -199,10 +217,7 @@ func (j *judge) trueState() *oracle.State {
 }
 
 func (j *judge) state(which string, o *oracle.Oracle, w world) *oracle.State {
-	key := fmt.Sprint(which, j.seen, w.bundles)
-	for _, d := range w.devices {
-		key += fmt.Sprint(d.Drain, d.Announced, *d.Settings)
-	}
+	key := j.key(which, w)
 	if s, ok := j.recent[key]; ok {
 		return s
 	}
@@ -212,6 +227,46 @@ func (j *judge) state(which string, o *oracle.Oracle, w world) *oracle.State {
 	s := o.StateOf(w.bundles, w.devices)
 	j.recent[key] = s
 	return s
+}
+
+// key is all that a state follows from.
+func (j *judge) key(which string, w world) string {
+	key := binary.AppendUvarint(append(make([]byte, 0, 16*(len(w.bundles)+len(w.devices))), which...), uint64(j.seen))
+	for i := range w.bundles {
+		b := &w.bundles[i]
+		key = append(binary.AppendUvarint(key, b.Capacity), bit(b.Trial)|bit(b.Closed)<<1)
+	}
+	for i := range w.devices {
+		d := &w.devices[i]
+		key = binary.AppendUvarint(append(key, byte(d.Drain)), uint64(len(d.Announced)))
+		for _, p := range d.Announced {
+			key = binary.AppendUvarint(key, uint64(p))
+		}
+		key = binary.AppendUvarint(key, j.numberOf(d.Settings))
+	}
+	return string(key)
+}
+
+func bit(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+// numberOf numbers settings, equal ones alike. Nobody writes to settings, so that
+// each is looked into once.
+func (j *judge) numberOf(s *topologies.Settings) uint64 {
+	n, ok := j.known[s]
+	if !ok {
+		text := fmt.Sprint(*s)
+		if n, ok = j.texts[text]; !ok {
+			n = uint64(len(j.texts))
+			j.texts[text] = n
+		}
+		j.known[s] = n
+	}
+	return n
 }
 
 // transition is one bundle's change of what it passes, or one device's change
@@ -274,6 +329,11 @@ func (j *judge) hear(now time.Duration, changes []state.Change) (m moment, notic
 				return m, nil, err
 			}
 			m.transitions = append(m.transitions, transition{bundle: -1, device: int(c.Device), settled: [2]oracle.Device{was, j.devices[c.Device]}})
+		case state.StartAgain:
+			if d := int(c.Device); j.aggregates(d) {
+				j.forgetful[d] = true
+				m.transitions = append(m.transitions, transition{bundle: -1, device: d, settled: [2]oracle.Device{j.devices[d], j.devices[d]}})
+			}
 		}
 	}
 	for i := range j.bundles {
@@ -364,6 +424,7 @@ func (j *judge) conclude(m moment, s *state.Snapshot) (damped []transition, trut
 		j.bundles[b].closed = true
 		add(transition{bundle: b, device: -1, heard: [2]oracle.Bundle{was, j.bundles[b].graph()}})
 	}
+	clear(j.forgetful)
 	truth = transition{from: m.truth, to: j.truth}
 	if m.changed {
 		j.truth = j.trueState()

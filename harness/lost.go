@@ -51,8 +51,8 @@ func (l *losses) any() bool { return slices.Max(l.open) > 0 }
 
 // add lets what is lost last for a time.
 func (l *losses) add(d time.Duration) {
-	l.total.Seconds += l.now.Mean * d.Seconds()
-	l.window.Seconds += l.now.Mean * d.Seconds()
+	l.total.Seconds += float64(l.now.Mean * d.Seconds()) // here and below: no fused multiply-add, so that all machines agree
+	l.window.Seconds += float64(l.now.Mean * d.Seconds())
 }
 
 // sum is what was lost until now.
@@ -124,7 +124,7 @@ func (w *lossWalk) from(d int) float64 {
 	for _, m := range w.s.Devices[d].Routes[w.prefix].FIB.Members {
 		ends, part := w.net.Index.Ends[m.ID], w.s.Bundles[m.ID].Lost
 		total += float64(m.Weight)
-		lost += float64(m.Weight) * (part + (1-part)*w.from(ends[0]+ends[1]-d))
+		lost += float64(float64(m.Weight) * (part + float64((1-part)*w.from(ends[0]+ends[1]-d))))
 	}
 	if total > 0 {
 		w.known[d] = lost / total

@@ -48,17 +48,25 @@ func (m *misTold) converged(net *state.Network, before, truth *oracle.State, too
 	}
 }
 
-// advance moves virtual time forward; until then all stays as it is.
+// advance moves virtual time forward; until then all stays as it is. An engine
+// whose messages take time may be there already.
 func (r *Rig) advance(to time.Duration) {
-	r.misTold.see(r.net, r.judge.damped, r.judge.truth)
-	r.misTold.sum.Add(to - r.engine.Now())
-	r.lost.add(to - r.engine.Now())
+	to = max(to, r.engine.Now())
+	r.sumUntil(to)
 	r.engine.Advance(to)
+}
+
+// sumUntil lets what is told wrong, and what is lost, last until a time.
+func (r *Rig) sumUntil(now time.Duration) {
+	r.misTold.see(r.net, r.judge.damped, r.judge.truth)
+	r.misTold.sum.Add(now - r.summed)
+	r.lost.add(now - r.summed)
+	r.summed = now
 }
 
 // MisTold is how much capacity was told wrong since the baseline, as the graph
 // that judges the run has it.
 func (r *Rig) MisTold() state.MisTold {
-	r.misTold.see(r.net, r.judge.damped, r.judge.truth)
+	r.sumUntil(r.engine.Now())
 	return r.misTold.sum
 }

@@ -84,8 +84,9 @@ func (w *window) play(ctx context.Context) error {
 		}
 		r.advance(r.epoch + at)
 	}
-	w.public = state.Window{Start: r.Now(), Before: r.judge.damped, Own: map[int]int{}, Effect: state.NoEffect}
+	w.public = state.Window{Start: r.Now(), Before: r.judge.damped, Own: map[int]int{}, Falls: map[int32][]int{}, Effect: state.NoEffect}
 	counters := r.engine.Counters()
+	r.sumUntil(r.engine.Now())
 	r.lost.begin()
 	for {
 		if err := w.openDue(); err != nil {
@@ -142,7 +143,7 @@ func (w *window) openDue() error {
 			return nil
 		}
 		w.queue = w.queue[1:]
-		changes, err := e.Expand(r.net.Topology, r.net.Index, r.members)
+		changes, err := e.Expand(r.net.Topology, r.net.Index, r.members, r.failing)
 		if err == nil {
 			err = r.mayRestart(e, changes)
 		}
@@ -178,12 +179,16 @@ func (w *window) applyDue(ctx context.Context) error {
 		return err
 	}
 	took := time.Since(started)
+	if r.opts.Engine == Sim {
+		took = 0 // its messages take virtual time or none, and its record repeats to the byte
+	}
 	before := r.judge.damped
 	damped, truth, err := r.judge.conclude(heard, r.snapshot)
 	if err != nil {
 		return err
 	}
 	r.misTold.converged(r.net, before, r.judge.truth, r.engine.Now()-start)
+	r.summed = r.engine.Now()
 	for _, t := range damped {
 		causes = append(causes, w.account(t))
 	}
@@ -247,7 +252,9 @@ func (w *window) applyNow(ctx context.Context) (changes []state.Change, causes [
 		r.record(r.changeRecord(row.row.Index, c))
 		causes = append(causes, row)
 	}
-	return changes, causes, heard, r.engine.Apply(ctx, slices.Concat(changes, noticed))
+	all := slices.Concat(changes, noticed)
+	w.fall(all)
+	return changes, causes, heard, r.engine.Apply(ctx, all)
 }
 
 // comes is when the next thing happens that is not the speakers' own: a change, a
@@ -277,6 +284,25 @@ func (r *Rig) quietUntil(ctx context.Context, comes time.Duration) (busy bool, e
 	}
 	err = r.engine.Quiet(ctx)
 	return timed && e.Busy(), err
+}
+
+// fall notes the sessions that fall because of changes.
+func (w *window) fall(changes []state.Change) {
+	note := func(b int32) { w.public.Falls[b] = append(w.public.Falls[b], w.rig.engine.Rounds()) }
+	for _, c := range changes {
+		switch c.Kind {
+		case state.SetMembers:
+			if c.Members == 0 {
+				note(c.Bundle)
+			}
+		case state.Notice, state.Reset:
+			note(c.Bundle)
+		case state.Stop:
+			for _, b := range w.rig.net.Index.Of[c.Device] {
+				note(int32(b))
+			}
+		}
+	}
 }
 
 // happened counts what happened to each device itself.
@@ -368,6 +394,9 @@ func (w *window) own(due timedChange) {
 		}
 	case state.SetMembers, state.Fail:
 		w.bundleOwner[c.Bundle] = due.row
+		if due.row.row.Event.Domain == "" {
+			r.failing.Forget(c.Bundle)
+		}
 		if r.members[c.Bundle] == c.Members {
 			return
 		}

@@ -56,9 +56,11 @@ type Rig struct {
 	misTold misTold
 	lost    losses
 	windows []state.WindowRow
+	summed  time.Duration // virtual time of the engine until which misTold and lost are sums
 
 	transients *sim.Transients // nil = nobody wants to know, or messages take no time
 
+	failing  *state.Failing
 	members  []int          // by bundle, as the events leave them
 	away     map[int32]bool // devices whose speaker has stopped and not started again
 	played   int            // events so far
@@ -93,7 +95,7 @@ func Start(ctx context.Context, opts Options) (_ *Rig, err error) {
 		}
 	}
 	r := &Rig{
-		opts: opts, members: fullMembers(opts.Topology), away: map[int32]bool{},
+		opts: opts, members: fullMembers(opts.Topology), away: map[int32]bool{}, failing: state.NewFailing(opts.Topology),
 		net: &state.Network{Topology: opts.Topology, Index: opts.Topology.Index(), Damping: opts.Damping, Plan: opts.Plan, Hardware: opts.Hardware},
 	}
 	r.lost = losses{net: r.net, part: make([]float64, len(opts.Topology.Bundles)), open: make([]int, len(opts.Topology.Bundles))}
@@ -171,6 +173,7 @@ func (r *Rig) bringUpNetwork(ctx context.Context) error {
 		}
 	}
 	r.epoch = r.engine.Now()
+	r.summed = r.epoch
 	r.bringUp = r.engine.Counters()
 	r.engine.Record(true)
 	r.snapshot = r.engine.Snapshot()
@@ -255,7 +258,10 @@ func (r *Rig) Windows() []state.WindowRow { return slices.Clone(r.windows) }
 
 // Lost is the traffic that was lost unseen since the baseline, or nil where
 // none was.
-func (r *Rig) Lost() *state.Lost { return r.lost.sum(r.Now()) }
+func (r *Rig) Lost() *state.Lost {
+	r.sumUntil(r.engine.Now())
+	return r.lost.sum(r.Now())
+}
 
 // Now is the virtual time since the baseline.
 func (r *Rig) Now() time.Duration { return r.engine.Now() - r.epoch }

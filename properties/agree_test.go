@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/harness"
@@ -20,7 +22,7 @@ func TestSpeakersAndGraphAgree(t *testing.T) {
 	seed := seedOfRun(t)
 	for i := range casesOfRun(t, 200) {
 		c := newCase(rand.New(rand.NewPCG(uint64(seed), uint64(i))))
-		checks := []state.Check{NewEndState(), NewNoBlackHole(), NewNoLoop(), NewToldWithinLaw(), NewFIBWithinLimits(), NewAggregates()}
+		checks := plain()
 		err := c.play(checks)
 		if err == nil {
 			err = violationOf(checks)
@@ -29,6 +31,12 @@ func TestSpeakersAndGraphAgree(t *testing.T) {
 			t.Fatalf("BAGRIG_SEED=%d, case %d: %v\n%s", seed, i, err, c.text())
 		}
 	}
+}
+
+// plain are the rules that hold of any mix of settings. Proportion means weights
+// that follow capacity, and the limits of containment are those of one decision for all.
+func plain() []state.Check {
+	return []state.Check{NewEndState(), NewNoBlackHole(), NewNoLoop(), NewToldWithinLaw(), NewFIBWithinLimits(), NewAggregates()}
 }
 
 // agreement is one random case.
@@ -43,7 +51,8 @@ func newCase(r *rand.Rand) *agreement {
 	c := &agreement{}
 	s := topologies.Shape{
 		Name: "random", Regions: 1 + r.IntN(2), Planes: 1 + r.IntN(3), Fabrics: 1 + r.IntN(2), Spines: 1 + r.IntN(2), Kind: "dsf", Speed: 800e9,
-		SpineEdge: topologies.Link{Members: 1 + r.IntN(40)}, EdgeBag: topologies.Link{Members: 1 + r.IntN(40)}, BagBag: topologies.Link{Members: 1 + r.IntN(40)},
+		SpineEdge: topologies.Link{Members: 1 + r.IntN(40), Length: 300}, EdgeBag: topologies.Link{Members: 1 + r.IntN(40), Length: 3000},
+		BagBag:     topologies.Link{Members: 1 + r.IntN(40), Length: 80_000},
 		SpineUnits: 9, EdgeUnits: 9, BagUnits: 9, ASN: topologies.ASNPlan(r.IntN(3)),
 	}
 	s.Spread = r.IntN(s.Planes + 1)
@@ -133,6 +142,74 @@ func (c *agreement) event(r *rand.Rand) state.Event {
 	return e
 }
 
+// newWideCase is a case with events of every kind, and with any damping.
+func newWideCase(r *rand.Rand) *agreement {
+	c := newCase(r)
+	var err error
+	if c.pipeline, err = damping.Preset(pick(r, damping.Presets()...), c.topology.SmallestSpeed()); err != nil {
+		panic(err)
+	}
+	var events []state.Event
+	for _, e := range c.events {
+		if wide := c.wideEvent(r); r.IntN(2) == 0 && !c.passing(wide) {
+			events = append(events, wide...)
+		}
+		events = append(events, e)
+	}
+	c.events = playable(c.topology, c.topology.Index(), events)
+	return c
+}
+
+// passing tells whether events lead through states that an aggregate between
+// its thresholds remembers and no graph sees: a speaker that restarts and waits for
+// a neighbour that is away, for longer than its routes are kept, and one that
+// decides on every input by itself.
+func (c *agreement) passing(events []state.Event) bool {
+	remembers := slices.ContainsFunc(c.topology.Prefixes, func(p topologies.Prefix) bool {
+		return p.Aggregate != nil && p.Aggregate.Withdraw < p.Aggregate.Announce
+	})
+	return remembers && slices.ContainsFunc(events, func(e state.Event) bool { return e.Kind == "restart" || e.Value == "0s" })
+}
+
+// unordered tells whether a speaker decides on every input by itself, in whatever
+// order the sockets of its sessions bring them.
+func (c *agreement) unordered() string {
+	if slices.ContainsFunc(c.events, func(e state.Event) bool { return e.Knob == "rib-batch" && e.Value == "0s" }) {
+		return noBatch
+	}
+	return ""
+}
+
+// wideEvent draws an event of a kind that the rules of a plain case do not
+// all survive. What is held is released soon.
+func (c *agreement) wideEvent(r *rand.Rand) []state.Event {
+	bundle, device := pick(r, c.topology.Bundles...), pick(r, c.topology.Devices...).Name
+	switch r.IntN(8) {
+	case 0:
+		return []state.Event{{Kind: "reset", Bundle: bundle.Name, Silent: true}}
+	case 1:
+		return []state.Event{{Kind: "restart", Device: device, Takes: pick(r, 5*time.Second, time.Minute), Silent: true}}
+	case 2:
+		from := pick(r, bundle.A, bundle.B)
+		return []state.Event{{Kind: "hold", Bundle: bundle.Name, From: from, Silent: true}, c.event(r), {Kind: "release", Bundle: bundle.Name, From: from, Silent: true}}
+	case 3:
+		return []state.Event{{Kind: "down", Bundle: bundle.Name, Detect: pick(r, "bfd:150ms", "hold:9s"), Silent: true}}
+	case 4:
+		return []state.Event{{Kind: "grey", Bundle: bundle.Name, Loss: 0.25, Silent: true}}
+	case 5:
+		return []state.Event{{Kind: "down", Device: device, Silent: true}, {Kind: "up", Device: device, Silent: true}}
+	case 6:
+		if r.IntN(3) > 0 {
+			break
+		}
+		return []state.Event{{Kind: "set", Device: device, Knob: "rib-batch", Value: pick(r, "0s", "200ms"), Silent: true}}
+	}
+	if bundle.Members == 1 {
+		return nil
+	}
+	return []state.Event{{Kind: "flap", Bundle: bundle.Name, Members: 1, Count: 1 + r.IntN(3), Period: 10 * time.Second, Silent: true}}
+}
+
 func (c *agreement) play(checks []state.Check) (err error) {
 	rig, err := harness.Start(context.Background(), harness.Options{
 		Topology: c.topology, Damping: c.pipeline, Settings: c.settings, Checks: checks, Budget: standstill,
@@ -170,6 +247,9 @@ func (c *agreement) text() string {
 	for i, d := range c.topology.Devices {
 		var knobs []string
 		for _, k := range topologies.Knobs() {
+			if c.settings == nil {
+				break
+			}
 			if v, _ := c.settings[i].Get(k.Name); v != k.Default {
 				knobs = append(knobs, fmt.Sprintf("%s: %q", k.Name, v))
 			}

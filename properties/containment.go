@@ -15,7 +15,7 @@ import (
 // state of the graph and the next (the entries of state.Window.Allowed with
 // Told; those with Cut allow none, since the session's fall says it).
 //
-// Three kinds of NLRI are outside the limit and counted apart, see Tally. Every
+// Four kinds of NLRI are outside the limit and counted apart, see Tally. Every
 // other one counts, also one that repeats what the session was told last, and
 // one that changes the AS_PATH alone where the graph's path does not change.
 //
@@ -37,6 +37,7 @@ type Tally struct {
 	Path    int // outside it: only the AS_PATH or another attribute changed, as the graph's does
 	Cure    int // outside it: withdrawn and announced again by one speaker in one round
 	Dump    int // outside it: the first dump of a session that came up
+	Hunt    int // outside it: path hunting, an AS_PATH that the graph has neither before nor after the window, and the way back
 }
 
 // NewContainment returns the check. Its worst value is the most NLRI beyond the
@@ -48,8 +49,11 @@ func NewContainment() *Containment {
 // Outcome implements state.Check. Its note is what was counted apart.
 func (c *Containment) Outcome() state.Outcome {
 	o := c.ledger.Outcome()
-	if t := c.tally; t.Path+t.Cure+t.Dump > 0 {
+	if t := c.tally; t.Path+t.Cure+t.Dump+t.Hunt > 0 {
 		o.Note = fmt.Sprintf("counted apart: %d NLRI that changed the path or another attribute alone, %d of the cure, %d of first dumps", t.Path, t.Cure, t.Dump)
+		if t.Hunt > 0 {
+			o.Note += fmt.Sprintf(", %d of path hunting", t.Hunt)
+		}
 	}
 	return o
 }
@@ -264,10 +268,17 @@ func (c *Containment) judge(m *state.Moment, f flow, log []state.NLRI, p permit,
 	if p.law && !p.tags {
 		others = 0
 	}
+	hunting, falls := false, m.Window.Falls[f.dir.Bundle]
 	for i := range log {
 		n := &log[i]
 		for len(dumps) > 0 && dumps[0] <= n.Round {
-			last, dumps = heard{}, dumps[1:]
+			for len(falls) > 0 && falls[0] <= dumps[0] {
+				falls = falls[1:]
+			}
+			last, dumps, hunting = heard{}, dumps[1:], false
+		}
+		for len(falls) > 0 && falls[0] < n.Round { // its first dump may have been empty
+			last, falls, hunting = heard{}, falls[1:], false
 		}
 		now := heardFrom(n)
 		switch {
@@ -278,6 +289,12 @@ func (c *Containment) judge(m *state.Moment, f flow, log []state.NLRI, p permit,
 			continue // what replaces it counts by what it changes against the value before
 		case p.path > 0 && last.present && now.present && last.sameValue(now) && last.path != now.path:
 			c.tally.Path++
+		case i+1 < len(log) && now.present && now.path != last.path && c.strays(m, f, now.path):
+			c.tally.Hunt++
+			hunting = true
+			continue // what follows counts by what it changes against the state before
+		case hunting && now == last:
+			c.tally.Hunt++
 		case exported > 0 && last.present != now.present: // another AS_PATH lets the route go to the neighbour, or keeps it
 			c.tally.Path++
 			exported--
@@ -288,7 +305,7 @@ func (c *Containment) judge(m *state.Moment, f flow, log []state.NLRI, p permit,
 			c.tally.Counted++
 			against = append(against, counted{last, now, n, last.sameValue(now)})
 		}
-		last = now
+		last, hunting = now, false
 	}
 	excess := len(against) - p.told
 	if p.law { // no damping repeats, so that a repetition finds no cause
@@ -303,6 +320,19 @@ func (c *Containment) judge(m *state.Moment, f flow, log []state.NLRI, p permit,
 	}
 	c.worst(float64(excess))
 	c.report(m, f, against, p, excess)
+}
+
+// strays tells whether an AS_PATH is none that the graph has for the flow, before
+// the window or after it.
+func (c *Containment) strays(m *state.Moment, f flow, path uint64) bool {
+	from := sender(m.Network, f.dir)
+	for _, j := range []state.Judge{m.Window.Before, m.Damped} {
+		told := j.Route(from, int(f.prefix)).Told
+		if told.Present && state.HashPath(append([]uint32{m.Topology.Devices[from].ASN}, told.Path...)) == path {
+			return false
+		}
+	}
+	return true
 }
 
 // report lists the NLRI beyond the limit: first those that brought nothing

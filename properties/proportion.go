@@ -66,7 +66,7 @@ func (c *Proportion) Look(m *state.Moment) {
 			}
 			c.found.Exercised++
 			bound := c.hardware(m, d, p, r)
-			c.truth(m, d, p, r, bound, (1+bound)*math.Pow(hop.factor, float64(1+w.beyond(d)))-1)
+			c.truth(m, d, p, r, bound, float64((1+bound)*math.Pow(hop.factor, float64(1+w.beyond(d))))-1)
 		}
 	}
 	c.found.Note = c.given.note()

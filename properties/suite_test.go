@@ -34,10 +34,10 @@ func TestEveryRuleHoldsUnderRandomEvents(t *testing.T) {
 		preset, damping string
 		cases, orders   int
 	}{
-		{"prometheus-mini", damping.PresetBagDefault, 30, 8},
-		{"spread-mini", damping.PresetBagDefault, 10, 3},
-		{"prometheus-mini", "{bundle: [carrier-delay: {down: 2s, up: 5s}, holddown: {time: 10s}], told: [hysteresis: {error: 10%, margin: 0.25}, pace: {interval: 10s, jitter: true}]}", 10, 0},
-		{"prometheus-mini", "{told: [quantize, penalty: {profile: cisco-default, on-suppress: lowest}]}", 10, 0},
+		{"prometheus-mini", damping.PresetBagDefault, 20, 6},
+		{"spread-mini", damping.PresetBagDefault, 8, 3},
+		{"prometheus-mini", "{bundle: [carrier-delay: {down: 2s, up: 5s}, holddown: {time: 10s}], told: [hysteresis: {error: 10%, margin: 0.25}, pace: {interval: 10s, jitter: true}]}", 6, 0},
+		{"prometheus-mini", "{told: [quantize, penalty: {profile: cisco-default, on-suppress: lowest}]}", 6, 0},
 	} {
 		t.Run(n.preset+" "+n.damping, func(t *testing.T) {
 			s := newSuite(t, n.preset)
@@ -80,7 +80,7 @@ func casesOfRun(t *testing.T, usual int) int {
 		}
 		return n
 	}
-	if raceDetector || testing.Short() {
+	if brief() {
 		return max(1, usual/6)
 	}
 	return usual

@@ -44,7 +44,7 @@ func peer(n *state.Network, device int, bundle int32) (int, bool) {
 func amount(n *state.Network, bits float64) string {
 	speed := float64(n.Topology.SmallestSpeed())
 	members := math.Round(bits / speed)
-	if speed > 0 && members > 0 && math.Abs(bits-members*speed) <= bits*0x1p-20 {
+	if speed > 0 && members > 0 && math.Abs(bits-float64(members*speed)) <= bits*0x1p-20 {
 		unit := "members"
 		if members == 1 {
 			unit = "member"
@@ -69,7 +69,7 @@ func valueText(n *state.Network, present, valued bool, value float32) string {
 }
 
 // bitsOf is a told value in bits/s.
-func bitsOf(value float32) float64 { return 8 * float64(value) }
+func bitsOf(value float32) float64 { return float64(8 * float64(value)) }
 
 func toldText(n *state.Network, t state.Told) string {
 	text := valueText(n, t.Present, t.Valued, t.Value)

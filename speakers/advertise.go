@@ -27,7 +27,7 @@ func (c *Core) value(p int32, set []int, best int, told Told) damping.Value {
 			bits = saturatingAdd(bits, c.sessions[s].passed.Capacity)
 		}
 	case mode == topologies.AdvertiseBestPath:
-		route := &c.row(p)[best].route
+		route := c.row(p)[best]
 		bits, ok = c.received(route), route.Valued
 	default:
 		bits, ok = c.bottleneckSum(p, set)
@@ -48,7 +48,7 @@ func (c *Core) value(p int32, set []int, best int, told Told) damping.Value {
 func (c *Core) bottleneckSum(p int32, set []int) (sum uint64, ok bool) {
 	row := c.row(p)
 	for i, s := range set {
-		r := &row[s].route
+		r := row[s]
 		if !r.Valued && c.settings.WeightMissing == topologies.MissingECMP {
 			return 0, false
 		}
@@ -67,7 +67,7 @@ func (c *Core) bottleneckSum(p int32, set []int) (sum uint64, ok bool) {
 func (c *Core) aggregateReceived(p int32, set []int) (sum uint64, ok bool) {
 	row := c.row(p)
 	for _, s := range set {
-		r := &row[s].route
+		r := row[s]
 		if !r.Valued || r.Value == 0 {
 			return 0, false
 		}
@@ -81,7 +81,7 @@ func (c *Core) aggregateReceived(p int32, set []int) (sum uint64, ok bool) {
 func (c *Core) hearersAbove(told Told) int {
 	n := 0
 	for s, to := range c.cfg.Sessions {
-		if to.NeighborRole >= c.cfg.Role && c.sessions[s].passed.Capacity > 0 && c.exports(s, told) && !c.hearsEarlier(s, told) {
+		if to.NeighborRole >= c.cfg.Role && c.sessions[s].passed.Capacity > 0 && c.exports(s, &told) && !c.hearsEarlier(s, &told) {
 			n++
 		}
 	}
@@ -90,7 +90,7 @@ func (c *Core) hearersAbove(told Told) int {
 
 // hearsEarlier tells whether an earlier session leads to the same neighbour, so
 // that it is not counted twice.
-func (c *Core) hearsEarlier(s int, told Told) bool {
+func (c *Core) hearsEarlier(s int, told *Told) bool {
 	if !c.parallel {
 		return false
 	}

@@ -27,7 +27,7 @@ type Core struct {
 	timed      bool               // some prefix's damping may set a timer
 	churn      []*damping.Speaker // those that want to know what is received
 	originates bool
-	candidates []candidate // by prefix, then by session
+	candidates [][]*Route // by prefix, then by session; nil = none, and no row where there was never any
 	prefixes   []prefix
 	dirty      []bool
 	anyDirty   bool
@@ -38,12 +38,15 @@ type Core struct {
 	// decision that changes nothing allocates nothing.
 	set  []int
 	hops []Hop
+	kept []Hop // the last hops that were kept, which prefixes that fare alike share
+	last int   // the session found last: what arrives comes in runs of one session
 }
 
 type session struct {
 	up       bool
-	prefixes int  // candidates held
-	ceased   bool // ended for holding too many; deaf until it comes up again
+	prefixes int    // candidates held
+	stale    []bool // by prefix: the candidate is from before the neighbour's restart; nil = none is
+	ceased   bool   // ended for holding too many; deaf until it comes up again
 
 	restarts bool          // the neighbour has said that it restarts
 	staleTo  time.Duration // when stale candidates are dropped, or Never
@@ -52,12 +55,6 @@ type session struct {
 	policy   damping.BundlePolicy
 	passed   damping.Passed
 	next     time.Duration
-}
-
-type candidate struct {
-	route   Route
-	present bool
-	stale   bool // from before the neighbour's restart
 }
 
 type prefix struct {
@@ -81,7 +78,7 @@ type way struct {
 }
 
 func (w way) equal(v way) bool {
-	return w.down == v.down && w.warm == v.warm && w.atomic == v.atomic && slices.Equal(w.path, v.path)
+	return w.down == v.down && w.warm == v.warm && w.atomic == v.atomic && equalPaths(w.path, v.path)
 }
 
 // New makes a core whose bundles are at full health, whose sessions are down
@@ -91,7 +88,7 @@ func New(cfg Config) *Core {
 	c := &Core{
 		cfg:        cfg,
 		sessions:   make([]session, len(cfg.Sessions)),
-		candidates: make([]candidate, cfg.Prefixes*len(cfg.Sessions)),
+		candidates: make([][]*Route, cfg.Prefixes),
 		prefixes:   make([]prefix, cfg.Prefixes),
 		dirty:      make([]bool, cfg.Prefixes),
 		rejected:   make([]bool, cfg.Prefixes),
@@ -193,8 +190,8 @@ func (c *Core) Step(now time.Duration, inputs []Input, effects []Effect) ([]Effe
 	if now < c.now {
 		return effects, fmt.Errorf("step at %v: time went backwards from %v", now, c.now)
 	}
-	for _, in := range inputs {
-		if err := c.check(in); err != nil {
+	for i := range inputs {
+		if err := c.check(&inputs[i]); err != nil {
 			return effects, err
 		}
 	}
@@ -237,7 +234,7 @@ func (c *Core) decideDue(timers bool, effects []Effect) []Effect {
 	return effects
 }
 
-func (c *Core) check(in Input) error {
+func (c *Core) check(in *Input) error {
 	switch in.Kind {
 	case SessionUp, SessionDown, Announce, Withdraw, Capacity, Restarts, EndOfRIB:
 	case Originate:
@@ -261,15 +258,24 @@ func (c *Core) check(in Input) error {
 	if (in.Kind == Announce || in.Kind == Withdraw) && (in.Prefix < 0 || int(in.Prefix) >= len(c.prefixes)) {
 		return fmt.Errorf("%v: prefix %d: want 0 to %d", in.Kind, in.Prefix, len(c.prefixes)-1)
 	}
+	if in.Kind == Announce && in.Route == nil {
+		return fmt.Errorf("%v: no route", in.Kind)
+	}
 	return nil
 }
 
 func (c *Core) sessionOf(bundle int32) (int, bool) {
+	if c.last < len(c.cfg.Sessions) && c.cfg.Sessions[c.last].Bundle == bundle {
+		return c.last, true
+	}
 	return slices.BinarySearchFunc(c.cfg.Sessions, bundle, func(s Session, b int32) int { return cmp.Compare(s.Bundle, b) })
 }
 
 func (c *Core) apply(in *Input) {
-	s, _ := c.sessionOf(in.Bundle)
+	s, ok := c.sessionOf(in.Bundle)
+	if ok {
+		c.last = s
+	}
 	switch in.Kind {
 	case Originate:
 		c.originates = true
@@ -295,9 +301,9 @@ func (c *Core) apply(in *Input) {
 		c.sessions[s].endOfRIB = true
 		c.dropStale(s)
 	case Announce:
-		c.setCandidate(int(in.Prefix), s, candidate{route: in.Route.normal(), present: true})
+		c.hear(int(in.Prefix), s, in.Route)
 	case Withdraw:
-		c.setCandidate(int(in.Prefix), s, candidate{})
+		c.setCandidate(int(in.Prefix), s, nil)
 	case Capacity:
 		if c.sessions[s].capacity != in.Capacity {
 			c.sessions[s].capacity = in.Capacity
@@ -325,21 +331,44 @@ func (r Route) normal() Route {
 	return r
 }
 
-// row is the candidates of a prefix, by session.
-func (c *Core) row(p int32) []candidate {
-	n := len(c.sessions)
-	return c.candidates[int(p)*n : (int(p)+1)*n]
+// Normal is the route in the form in which cores keep it. A core that hears it
+// in that form needs no copy of its own.
+func (r Route) Normal() Route { return r.normal() }
+
+// hear takes a route over a session for a prefix.
+func (c *Core) hear(p, s int, r *Route) {
+	n := r.normal()
+	if n.LocalPref != r.LocalPref || n.Valued != r.Valued || n.Value != r.Value {
+		if row := c.row(int32(p)); row != nil && same(row[s], &n) {
+			r = row[s]
+		} else {
+			made := n
+			r = &made
+		}
+	}
+	c.setCandidate(p, s, r)
 }
 
-func (c *Core) setCandidate(p, s int, to candidate) {
-	at := &c.candidates[p*len(c.sessions)+s]
-	if at.equal(to) || to.present && c.sessions[s].ceased {
-		at.stale = false
+// row is the candidates of a prefix, by session; nil where there was never any.
+func (c *Core) row(p int32) []*Route { return c.candidates[p] }
+
+// setCandidate takes a route over a session for a prefix; nil is none.
+func (c *Core) setCandidate(p, s int, to *Route) {
+	session := &c.sessions[s]
+	if session.stale != nil {
+		session.stale[p] = false
+	}
+	if c.candidates[p] == nil {
+		if to == nil {
+			return
+		}
+		c.candidates[p] = make([]*Route, len(c.sessions))
+	}
+	at := &c.candidates[p][s]
+	if same(*at, to) || to != nil && session.ceased {
 		return
 	}
-	if to.present != at.present {
-		c.sessions[s].prefixes += count(to.present) - count(at.present)
-	}
+	session.prefixes += count(to != nil) - count(*at != nil)
 	*at = to
 	c.mark(p)
 }
@@ -353,14 +382,23 @@ func count(present bool) int {
 
 func (c *Core) dropAll(s int) {
 	for p := range c.prefixes {
-		c.setCandidate(p, s, candidate{})
+		c.setCandidate(p, s, nil)
 	}
 }
 
-func (a candidate) equal(b candidate) bool {
-	return a.present == b.present && a.route.Valued == b.route.Valued && a.route.Value == b.route.Value &&
-		a.route.LocalPref == b.route.LocalPref && a.route.Origin == b.route.Origin && slices.Equal(a.route.Path, b.route.Path) &&
-		slices.Equal(a.route.Tags, b.route.Tags)
+// same tells whether two candidates are equal. Most often they are one.
+func same(a, b *Route) bool {
+	if a == b || a == nil || b == nil {
+		return a == b
+	}
+	return a.Valued == b.Valued && a.Value == b.Value && a.LocalPref == b.LocalPref && a.Origin == b.Origin &&
+		equalPaths(a.Path, b.Path) && slices.Equal(a.Tags, b.Tags)
+}
+
+// equalPaths compares two paths. An engine may keep one of each, so that it
+// suffices to see where they lie.
+func equalPaths(a, b []uint32) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
 func (c *Core) markAll() {
@@ -390,7 +428,7 @@ func (c *Core) stepBundle(s int) {
 	}
 	state.passed = passed
 	for p := range c.prefixes {
-		if c.candidates[p*len(c.sessions)+s].present {
+		if row := c.candidates[p]; row != nil && row[s] != nil {
 			c.mark(p)
 		}
 	}
@@ -426,7 +464,7 @@ func (c *Core) decide(p int32, effects []Effect) []Effect {
 	hops := c.weigh(p, set)
 	told := Told{Warm: c.drain == topologies.Warm}
 	if best >= 0 {
-		route := &c.row(p)[best].route
+		route := c.row(p)[best]
 		told.Path = route.Path
 		told.Down = c.cfg.Sessions[best].NeighborRole >= c.cfg.Role
 		told.Warm = told.Warm || route.warm() // the best is warm only where the whole set is
@@ -492,7 +530,10 @@ func (c *Core) emit(p int32, hops []Hop, told Told, effects []Effect) []Effect {
 		pre.hops = nil
 		effects = append(effects, Effect{Kind: Unprogram, Prefix: p})
 	default:
-		pre.hops = slices.Clone(hops)
+		if !slices.Equal(hops, c.kept) {
+			c.kept = slices.Clone(hops)
+		}
+		pre.hops = c.kept
 		effects = append(effects, Effect{Kind: Program, Prefix: p, Hops: pre.hops})
 	}
 	if retell && pre.audible {

@@ -74,7 +74,7 @@ func unvalued(path ...uint32) speakers.Route { return speakers.Route{Path: path}
 func units(n float64) float32 { return float32(n * unit / 8) }
 
 func announce(bundle int32, r speakers.Route) speakers.Input {
-	return speakers.Input{Kind: speakers.Announce, Bundle: bundle, Route: r}
+	return speakers.Input{Kind: speakers.Announce, Bundle: bundle, Route: &r}
 }
 
 func withdraw(bundle int32) speakers.Input {
@@ -237,6 +237,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{capacity(bag8b, 0), "capacity: bundle 14: not one of this speaker's 4"},
 		{speakers.Input{Kind: speakers.Announce, Bundle: spine1, Prefix: 3}, "announce: prefix 3: want 0 to 2"},
 		{speakers.Input{Kind: speakers.Withdraw, Bundle: spine1, Prefix: -1}, "withdraw: prefix -1: want 0 to 2"},
+		{speakers.Input{Kind: speakers.Announce, Bundle: spine1}, "announce: no route"},
 		{speakers.Input{Bundle: spine1}, "InputKind(0): unknown kind of input"},
 		{speakers.Input{Kind: 200, Bundle: 9}, "InputKind(200): unknown kind of input"},
 		{drainTo(3), "drain: DrainState(3): want live, warm or drained"},

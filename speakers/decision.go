@@ -25,11 +25,11 @@ func (c *Core) selectSet(p int32) (set []int, best int, local bool) {
 			continue
 		}
 		switch {
-		case local && row[s].route.LocalPref <= DefaultLocalPref:
+		case local && row[s].LocalPref <= DefaultLocalPref:
 			continue
-		case best >= 0 && worse(row[s].route, row[best].route):
+		case best >= 0 && worse(row[s], row[best]):
 			continue
-		case best >= 0 && worse(row[best].route, row[s].route):
+		case best >= 0 && worse(row[best], row[s]):
 			set, settled = set[:0], false
 			best = s
 		case best < 0 || c.cfg.Sessions[s].Neighbor < c.cfg.Sessions[best].Neighbor:
@@ -62,9 +62,9 @@ func (c *Core) withoutTrials(set []int) (left []int, best int) {
 
 // usable drops candidates from down bundles, with the own ASN, and those that
 // import policy rejects.
-func (c *Core) usable(p int32, row []candidate, s int) bool {
-	return row[s].present && c.sessions[s].passed.Capacity > 0 && !slices.Contains(row[s].route.Path, c.cfg.ASN) &&
-		!c.rejected[p] && !c.rejectsTags(row[s].route.Tags)
+func (c *Core) usable(p int32, row []*Route, s int) bool {
+	return row[s] != nil && c.sessions[s].passed.Capacity > 0 && !slices.Contains(row[s].Path, c.cfg.ASN) &&
+		!c.rejected[p] && !c.rejectsTags(row[s].Tags)
 }
 
 func (c *Core) rejectsTags(tags []uint32) bool {
@@ -77,7 +77,7 @@ func (c *Core) rejectsTags(tags []uint32) bool {
 }
 
 // worse tells whether a loses against b.
-func worse(a, b Route) bool {
+func worse(a, b *Route) bool {
 	if a.LocalPref != b.LocalPref {
 		return a.LocalPref < b.LocalPref
 	}

@@ -41,7 +41,7 @@ func Example() {
 	}
 
 	edge := func(bundle int32, asn uint32) speakers.Input {
-		return speakers.Input{Kind: speakers.Announce, Bundle: bundle, Route: speakers.Route{
+		return speakers.Input{Kind: speakers.Announce, Bundle: bundle, Route: &speakers.Route{
 			Path: []uint32{asn, 64512}, Valued: true, Value: linkbw.FromBits(64 * member),
 		}}
 	}

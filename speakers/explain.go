@@ -162,15 +162,15 @@ func (c *Core) Explain(p int32) Explanation {
 	}
 	row := x.row(p)
 	for s := range row {
-		if !row[s].present {
+		if row[s] == nil {
 			continue
 		}
 		if s == best {
 			e.Best = len(e.Candidates)
 		}
 		e.Candidates = append(e.Candidates, Judged{
-			Candidate: Candidate{Bundle: x.cfg.Sessions[s].Bundle, Route: row[s].route},
-			Neighbor:  x.cfg.Sessions[s].Neighbor, Verdict: x.verdict(p, s, set, best, local), Stale: row[s].stale,
+			Candidate: Candidate{Bundle: x.cfg.Sessions[s].Bundle, Route: *row[s]},
+			Neighbor:  x.cfg.Sessions[s].Neighbor, Verdict: x.verdict(p, s, set, best, local), Stale: x.sessions[s].stale != nil && x.sessions[s].stale[p],
 		})
 	}
 	e.Set = x.explainSet(p, set)
@@ -195,7 +195,7 @@ func (c *Core) aggregateView(pre *prefix) *AggregateView {
 // verdict asks the questions of the decision process in its order and gives the
 // first that the candidate fails.
 func (c *Core) verdict(p int32, s int, set []int, best int, local bool) string {
-	route := &c.row(p)[s].route
+	route := c.row(p)[s]
 	switch {
 	case slices.Contains(set, s):
 		return VerdictUsed
@@ -212,7 +212,7 @@ func (c *Core) verdict(p int32, s int, set []int, best int, local bool) string {
 	case best < 0:
 		return verdictUnexplained
 	}
-	if why := against(route, &c.row(p)[best].route); why != verdictUnexplained || !c.sessions[s].passed.Trial {
+	if why := against(route, c.row(p)[best]); why != verdictUnexplained || !c.sessions[s].passed.Trial {
 		return why
 	}
 	return VerdictTrial
@@ -250,7 +250,7 @@ func (c *Core) explainSet(p int32, set []int) []SetMember {
 	row, hops := c.row(p), c.weigh(p, set)
 	var list []SetMember
 	for i, s := range set {
-		route, session := &row[s].route, c.cfg.Sessions[s]
+		route, session := row[s], c.cfg.Sessions[s]
 		pair := c.pairOf(set, s)
 		capacity, received := c.pair(row, pair)
 		m := SetMember{
@@ -276,12 +276,12 @@ func (c *Core) pairOf(set []int, s int) (pair []int) {
 }
 
 // whyEqual is why the shares of a set are equal whatever its values, or empty.
-func (c *Core) whyEqual(row []candidate, set []int) string {
+func (c *Core) whyEqual(row []*Route, set []int) string {
 	if len(set) == 0 {
 		return ""
 	}
 	if c.wantsEqual(row, set) {
-		missing := func(s int) bool { return !row[s].route.Valued }
+		missing := func(s int) bool { return !row[s].Valued }
 		if c.settings.WeightMissing == topologies.MissingECMP && slices.ContainsFunc(set, missing) {
 			return "a member has no valid value and weights.missing is " + topologies.MissingECMP
 		}
@@ -329,7 +329,7 @@ func (c *Core) explainValue(p int32, set []int, best int, local bool) Valuation 
 // routeTold is the told route before it has a value.
 func (c *Core) routeTold(p int32, best int) (told Told) {
 	if best >= 0 {
-		told.Path = c.row(p)[best].route.Path
+		told.Path = c.row(p)[best].Path
 		told.Down = c.cfg.Sessions[best].NeighborRole >= c.cfg.Role
 	}
 	told.Down = told.Down || c.suppressed[p] > 0
@@ -339,7 +339,7 @@ func (c *Core) routeTold(p int32, best int) (told Told) {
 // terms are what the mode sums up.
 func (c *Core) terms(p int32, set []int, best int, mode string) (list []Term) {
 	if mode == topologies.AdvertiseBestPath {
-		return []Term{{c.cfg.Sessions[best].Neighbor, c.received(&c.row(p)[best].route)}}
+		return []Term{{c.cfg.Sessions[best].Neighbor, c.received(c.row(p)[best])}}
 	}
 	for i, m := range c.explainSet(p, set) {
 		switch {
@@ -400,7 +400,7 @@ func (c *Core) bundleViews(p int32, best int, nothing string) (list []BundleView
 			Up: c.sessions[i].up, Capacity: c.sessions[i].capacity, Passed: c.sessions[i].passed, Next: c.sessions[i].next,
 			StaleTo: c.sessions[i].staleTo,
 		}
-		if v.Told = v.Up && c.exports(i, told); !v.Told {
+		if v.Told = v.Up && c.exports(i, &told); !v.Told {
 			v.Why = nothing
 		}
 		if !v.Told && nothing == "" {

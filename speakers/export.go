@@ -11,18 +11,21 @@ import (
 // down; and nothing goes to a device whose ASN is in the told path.
 func (c *Core) Exports(bundle int32, t Told) bool {
 	s, ok := c.sessionOf(bundle)
-	return ok && c.exports(s, t)
+	return ok && c.exports(s, &t)
 }
 
-func (c *Core) exports(s int, t Told) bool {
-	to := c.cfg.Sessions[s]
+// ExportsOver is Exports for a session by its place among the device's own.
+func (c *Core) ExportsOver(session int, t *Told) bool { return c.exports(session, t) }
+
+func (c *Core) exports(s int, t *Told) bool {
+	to := &c.cfg.Sessions[s]
 	return t.Present && (!t.Down || to.NeighborRole < c.cfg.Role) && !slices.Contains(t.Path, to.NeighborASN)
 }
 
 // audible tells whether any neighbour may hear the route.
 func (c *Core) audible(t Told) bool {
 	for s := range c.sessions {
-		if c.exports(s, t) {
+		if c.exports(s, &t) {
 			return true
 		}
 	}
@@ -30,7 +33,7 @@ func (c *Core) audible(t Told) bool {
 }
 
 func (t Told) equal(u Told) bool {
-	return t.Present == u.Present && t.Valued == u.Valued && t.Value == u.Value && t.Down == u.Down && t.Warm == u.Warm && t.Atomic == u.Atomic && t.Form == u.Form && slices.Equal(t.Path, u.Path)
+	return t.Present == u.Present && t.Valued == u.Valued && t.Value == u.Value && t.Down == u.Down && t.Warm == u.Warm && t.Atomic == u.Atomic && t.Form == u.Form && equalPaths(t.Path, u.Path)
 }
 
 // Decision returns what the core holds for a prefix. Its slices must not be
@@ -40,11 +43,15 @@ func (c *Core) Decision(p int32) Decision {
 	return Decision{Local: pre.local, Hops: pre.hops, Valued: pre.in.Reach == damping.Valued, Bottleneck: pre.in.Bits, Told: pre.told}
 }
 
+// Told is what the core tells of a prefix now. It must not be written to, and
+// is valid until the next step.
+func (c *Core) Told(p int32) *Told { return &c.prefixes[p].told }
+
 // Candidates appends the Adj-RIB-In entries of a prefix, ascending by bundle.
 func (c *Core) Candidates(p int32, to []Candidate) []Candidate {
 	for s, cand := range c.row(p) {
-		if cand.present {
-			to = append(to, Candidate{Bundle: c.cfg.Sessions[s].Bundle, Route: cand.route})
+		if cand != nil {
+			to = append(to, Candidate{Bundle: c.cfg.Sessions[s].Bundle, Route: *cand})
 		}
 	}
 	return to

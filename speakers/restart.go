@@ -1,5 +1,7 @@
 package speakers
 
+import "slices"
+
 // sessionFell forgets what came over a session, unless the neighbour restarts
 // and its forwarding is kept: then its routes are used for a while longer, as
 // stale ones (RFC 4724 S4.2).
@@ -8,14 +10,12 @@ func (c *Core) sessionFell(s int) {
 	graceful := state.restarts && c.settings.StaleTime > 0
 	state.restarts, state.endOfRIB = false, false
 	if !graceful {
-		state.staleTo = Never
+		state.staleTo, state.stale = Never, nil
 		c.dropAll(s)
 		return
 	}
 	state.staleTo = c.now + c.settings.StaleTime
-	for p := range c.prefixes {
-		c.row(int32(p))[s].stale = true
-	}
+	state.stale = slices.Repeat([]bool{true}, len(c.prefixes))
 }
 
 // dropStale drops what a neighbour has not told again since it restarted.
@@ -25,11 +25,11 @@ func (c *Core) dropStale(s int) {
 	}
 	c.sessions[s].staleTo = Never
 	for p := range c.prefixes {
-		if c.row(int32(p))[s].stale {
-			c.setCandidate(p, s, candidate{})
-			c.row(int32(p))[s].stale = false
+		if c.sessions[s].stale[p] {
+			c.setCandidate(p, s, nil)
 		}
 	}
+	c.sessions[s].stale = nil
 }
 
 func (c *Core) staleTimers() {

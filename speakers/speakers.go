@@ -160,16 +160,17 @@ func (k InputKind) String() string {
 // generation brought.
 type Input struct {
 	Kind     InputKind
+	Drain    topologies.DrainState // Drain
 	Bundle   int32                 // the session; all kinds but Originate, Configure and Drain
 	Prefix   int32                 // Announce, Withdraw
-	Route    Route                 // Announce
+	Route    *Route                // Announce; kept, and not written to later
 	Capacity uint64                // Capacity: bits/s, 0 = down
 	Settings *topologies.Settings  // Configure; not written to later
-	Drain    topologies.DrainState // Drain
 }
 
-// Route is a route as a neighbour told it. The core keeps Path and never
-// writes to it.
+// Route is a route as a neighbour told it. All that hear it may share it: the
+// core keeps it and never writes to it. Of two equal routes the same one is
+// compared fastest.
 type Route struct {
 	Path      []uint32 // AS_PATH, the neighbour's ASN first
 	LocalPref uint32   // 0 counts as DefaultLocalPref

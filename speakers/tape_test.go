@@ -185,7 +185,9 @@ func (t *tape) input(bundle int32) speakers.Input {
 	case 4:
 		in.Kind, in.Prefix = speakers.Withdraw, int32(t.choose(tapePrefixes))
 	default:
-		in.Kind, in.Prefix, in.Route = speakers.Announce, int32(t.choose(tapePrefixes)), t.route()
+		in.Kind, in.Prefix = speakers.Announce, int32(t.choose(tapePrefixes))
+		route := t.route()
+		in.Route = &route
 	}
 	return in
 }

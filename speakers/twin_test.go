@@ -92,7 +92,7 @@ func (w *twin) hear(in speakers.Input) {
 		w.forgetStale(in.Bundle)
 	case speakers.Announce:
 		if !w.deaf[in.Bundle] {
-			w.routes[in.Prefix][in.Bundle] = in.Route
+			w.routes[in.Prefix][in.Bundle] = *in.Route
 			delete(w.stale, [2]int32{in.Prefix, in.Bundle})
 		}
 	case speakers.Withdraw:

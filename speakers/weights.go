@@ -43,9 +43,9 @@ func (c *Core) weigh(p int32, set []int) []Hop {
 }
 
 // wantsEqual tells whether a value that is missing or zero makes the set equal.
-func (c *Core) wantsEqual(row []candidate, set []int) bool {
+func (c *Core) wantsEqual(row []*Route, set []int) bool {
 	for _, s := range set {
-		r := &row[s].route
+		r := row[s]
 		if !r.Valued && c.settings.WeightMissing == topologies.MissingECMP ||
 			r.Valued && r.Value == 0 && c.settings.WeightZero == topologies.ZeroECMP {
 			return true
@@ -102,14 +102,14 @@ func (c *Core) pairFrom(set []int, i int) []int {
 // pair gives the capacity of all bundles to the neighbour of set[0] together,
 // and the lowest value received over them. Without any value that is 0, or
 // their capacity where the settings have missing ones count as that.
-func (c *Core) pair(row []candidate, set []int) (capacity, received uint64) {
+func (c *Core) pair(row []*Route, set []int) (capacity, received uint64) {
 	valued := false
 	for _, s := range set {
 		if c.cfg.Sessions[s].Neighbor != c.cfg.Sessions[set[0]].Neighbor {
 			continue
 		}
 		capacity = saturatingAdd(capacity, c.sessions[s].passed.Capacity)
-		switch r := &row[s].route; {
+		switch r := row[s]; {
 		case r.Valued && !valued:
 			received, valued = c.received(r), true
 		case r.Valued:

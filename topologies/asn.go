@@ -51,9 +51,9 @@ const (
 type asnGroup struct{ region, fabric, plane int }
 
 // ownASN is the ASN of the device that is added next and shares it with none.
-func (g *generator) ownASN() uint32 { return uint32(asnOwn + len(g.t.Devices)) }
+func (g *generator) ownASN() uint32 { return asnOwn + uint32(len(g.t.Devices)) }
 
-func groupASN(region, group int) uint32 { return uint32(asnBase + region*asnRegion + group) }
+func groupASN(region, group int) uint32 { return asnBase + uint32(region*asnRegion+group) }
 
 // bagASN and edgeASN are for the device that is added next. There is one bag
 // per region and plane and one edge per fabric and plane, so that the two other

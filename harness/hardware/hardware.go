@@ -71,6 +71,25 @@ func (t *Table) Tables() []*fib.Table {
 	return t.compared
 }
 
+// Shared is a view of the same tables. It, or the one that it is of, is replaced
+// by its Clone before either is changed.
+func (t *Table) Shared() Table {
+	return Table{Table: t.Table, compared: t.compared, audited: t.audited}
+}
+
+// Clone copies the tables.
+func (t *Table) Clone() Table {
+	made := Table{Table: t.Table.Clone(), audited: t.audited}
+	for _, table := range t.compared {
+		if table == t.Table {
+			made.compared = append(made.compared, made.Table)
+		} else {
+			made.compared = append(made.compared, table.Clone())
+		}
+	}
+	return made
+}
+
 // Carry programs a prefix, or removes it where there are no hops. A table that is
 // full and rejects what is new is no failure of the run: the audit counts it.
 func (t *Table) Carry(prefix netip.Prefix, hops []speakers.Hop) error {

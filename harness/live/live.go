@@ -238,8 +238,10 @@ func (e *Engine) OnRound(f func()) { e.onRound = f }
 // Next implements state.Engine.
 func (e *Engine) Next() time.Duration {
 	next := damping.Never
-	for _, c := range e.cores {
-		next = min(next, c.Next())
+	for d, c := range e.cores {
+		if !e.away[int32(d)] {
+			next = min(next, c.Next())
+		}
 	}
 	return next
 }

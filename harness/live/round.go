@@ -50,6 +50,9 @@ func (e *Engine) round(ctx context.Context) (stepped bool, err error) {
 	inputs := make([]gobgp.Frozen, len(e.speakers))
 	due := make([]bool, len(e.speakers))
 	for d, s := range e.speakers {
+		if e.away[int32(d)] {
+			continue // it decides nothing, and its hardware stays as it is
+		}
 		inputs[d] = s.Freeze()
 		due[d] = len(inputs[d]) > 0 || e.cores[d].Next() <= e.now
 		stepped = stepped || due[d]

@@ -79,9 +79,9 @@ func (s *Sweep) Finish(points []SweepPoint) {
 	for i := range points {
 		p := &points[i]
 		more := s.EndS - p.VirtualS
-		p.Over = p.told.Over + more*p.told.OverRate
-		p.Under = p.told.Under + more*p.told.UnderRate
-		p.Undamped = p.told.Told + more*p.told.ToldRate
+		p.Over = p.told.Over + float64(more*p.told.OverRate)
+		p.Under = p.told.Under + float64(more*p.told.UnderRate)
+		p.Undamped = p.told.Told + float64(more*p.told.ToldRate)
 		p.MisTold = p.Over + p.Under
 		costs[i] = []float64{float64(p.NLRI), float64(p.Touched), p.MisTold}
 	}

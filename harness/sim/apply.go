@@ -26,7 +26,7 @@ func (e *Engine) Apply(ctx context.Context, changes []state.Change) error {
 		case state.SetKnob:
 			err = e.setKnob(c)
 		case state.SetDrain:
-			e.devices[c.Device].drain = c.Drain
+			e.devices[c.Device].drain, e.devices[c.Device].seen = c.Drain, nil
 			e.input(int(c.Device), speakers.Input{Kind: speakers.Drain, Drain: c.Drain})
 		case state.Reset:
 			down = append(down, c.Bundle)
@@ -103,6 +103,7 @@ func (e *Engine) hear(bundle int32) {
 // linkDown tells the hardware of both ends that a bundle went down or came back.
 func (e *Engine) linkDown(bundle int32, down bool) {
 	for _, d := range e.index.Ends[bundle] {
+		e.own(d)
 		e.tables[d].SetDown(bundle, down)
 	}
 }
@@ -160,7 +161,7 @@ func (e *Engine) hold(c state.Change) error {
 // stop lets a device's neighbours know that it restarts, and returns the
 // sessions that fall with it. Its hardware table stays as it is.
 func (e *Engine) stop(d int) (down []int32) {
-	e.devices[d].away = true
+	e.devices[d].away, e.devices[d].seen = true, nil
 	for _, l := range e.devices[d].links {
 		if e.sessions[l.bundle].up {
 			down = append(down, l.bundle)
@@ -172,10 +173,10 @@ func (e *Engine) stop(d int) (down []int32) {
 
 // startAgain gives a device a new core and returns the sessions that come back.
 func (e *Engine) startAgain(d int) (up []int32) {
-	dev := &e.devices[d]
-	if !dev.away {
+	if !e.devices[d].away {
 		return nil
 	}
+	dev := e.own(d)
 	cfg := e.coreConfig(d)
 	cfg.Restart = &speakers.Restart{At: e.now, Drain: dev.drain}
 	for i, s := range cfg.Sessions {
@@ -187,7 +188,7 @@ func (e *Engine) startAgain(d int) (up []int32) {
 	}
 	dev.away = false
 	dev.core = speakers.New(cfg)
-	dev.inbox, dev.hashed = nil, false
+	dev.inbox, dev.others, dev.hashed = nil, nil, false
 	clear(dev.told)
 	e.input(d, speakers.Input{Kind: speakers.Originate})
 	for _, b := range up {

@@ -55,11 +55,15 @@ func (e *Engine) whole() uint64 {
 // hashUnder adds what waits or is on its way, and the bundles and sessions.
 func (e *Engine) hashUnder(h *hash) {
 	for d := range e.devices {
-		h.add(uint64(len(e.devices[d].inbox)))
-		for i := range e.devices[d].inbox {
-			in := &e.devices[d].inbox[i]
-			h.add(uint64(in.Kind), uint64(in.Bundle), uint64(in.Prefix), in.Capacity, uint64(in.Drain))
-			h.route(&in.Route)
+		dev := &e.devices[d]
+		h.add(uint64(len(dev.inbox)))
+		for i := range dev.inbox {
+			h.add(uint64(dev.inbox[i].bundle), uint64(dev.inbox[i].prefix))
+			h.route(dev.inbox[i].route)
+		}
+		for i := range dev.others {
+			in := &dev.others[i]
+			h.add(uint64(in.Kind), uint64(in.Bundle), in.Capacity, uint64(in.Drain))
 			if in.Settings != nil {
 				w := walk{hash: *h, seen: map[uintptr]uint64{}}
 				w.value(reflect.ValueOf(in.Settings).Elem())
@@ -69,14 +73,14 @@ func (e *Engine) hashUnder(h *hash) {
 	}
 	message := func(m *message, in time.Duration) {
 		h.add(uint64(m.dir), uint64(m.prefix), flags(m.withdraw, m.dump, m.end), uint64(in))
-		h.route(&m.route)
+		h.route(m.route)
 	}
 	e.schedule.waiting(message)
 	for b := range e.sessions {
 		x := &e.sessions[b]
 		h.add(uint64(x.members), flags(x.up, x.unseen), uint64(x.closedBy))
 		for side := range x.ends {
-			h.add(x.ends[side].heard...)
+			h.add(e.heard(2*int32(b) + int32(side))...)
 			for i := range x.ends[side].waiting {
 				message(&x.ends[side].waiting[i], 0)
 			}
@@ -110,6 +114,10 @@ func (h *hash) add(list ...uint64) {
 }
 
 func (h *hash) route(r *speakers.Route) {
+	if r == nil {
+		h.add(0)
+		return
+	}
 	h.add(uint64(math.Float32bits(r.Value)), state.HashPath(r.Path), state.HashPath(r.Tags), flags(r.Valued), uint64(r.LocalPref), uint64(r.Origin))
 }
 

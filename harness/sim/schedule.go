@@ -41,8 +41,9 @@ func (s Schedule) start(e *Engine) (schedule, error) {
 	if s.Processing < 0 || s.Jitter < 0 || s.Budget < 0 {
 		return nil, fmt.Errorf("schedule: processing %v, jitter %v and budget %d: want 0 or more", s.Processing, s.Jitter, s.Budget)
 	}
-	rng := rand.New(rand.NewPCG(s.Seed, 0x9e3779b97f4a7c15))
-	base := common{e: e}
+	source := rand.NewPCG(s.Seed, 0x9e3779b97f4a7c15)
+	rng := rand.New(source)
+	base := common{e: e, source: source}
 	switch s.Mode {
 	case "", Rounds:
 		return &rounds{common: base}, nil
@@ -70,6 +71,7 @@ type schedule interface {
 // common is what all schedules keep: what is to happen when a device's step is over.
 type common struct {
 	e      *Engine
+	source *rand.PCG // what a schedule draws from
 	ceased []cease
 	told   []int
 	ends   []end

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/bagrig/bagrig/damping"
@@ -64,6 +65,14 @@ type Engine struct {
 	counters  state.Counters
 	onRound   func()
 	effects   []speakers.Effect
+	inputs    []speakers.Input // room for what a step is given
+	spare     [][]arrival      // inboxes that were emptied
+	heardBits bits             // by direction: a bit for each prefix that the other end was told and not withdrawn
+	paths     paths
+	self      *owner      // of the devices that are this engine's alone
+	cloned    atomic.Bool // since self was made, so that nothing is this engine's alone
+	marks     []string    // by Mark
+	noClone   error       // of a damping stage that cannot be cloned
 	configs   *speakers.Configs
 	watch     *Transients // nil = nobody wants to know
 	talk      []int       // by direction: messages sent
@@ -73,22 +82,38 @@ type Engine struct {
 
 // device is one speaker.
 type device struct {
+	owner  *owner        // who may change core, told and the table
+	marks  int           // how many of the engine's the table has heard of
+	seen   *state.Device // as the last snapshot had it; nil = something has changed since
 	core   *speakers.Core
 	told   []told // by prefix
 	drain  topologies.DrainState
-	away   bool // its speaker has stopped and not started again
-	links  []link
-	inbox  []speakers.Input // what has come since the last freeze
-	frozen []speakers.Input // what the next step takes, or the last one took
+	away   bool             // its speaker has stopped and not started again
+	links  []link           // in the order of the core's sessions
+	inbox  []arrival        // what has come since the last freeze
+	others []speakers.Input // of it, what is no route
+	frozen []arrival        // what the next step takes
+	rest   []speakers.Input // of it, what is no route
 	hash   uint64           // of core, where hashed
 	hashed bool
 }
 
+// owner stands for an engine. It has a size, so that no two are at one place.
+type owner struct{ _ byte }
+
+// arrival is a route or a withdrawal that has come, or another input.
+type arrival struct {
+	bundle int32
+	prefix int32           // notRoute: the input is the next of those that are no route
+	route  *speakers.Route // nil = withdrawn
+}
+
+const notRoute = -1
+
 // told is what a speaker tells of a prefix now, as its neighbours hear it.
 type told struct {
-	route speakers.Told
-	heard speakers.Route // with the speaker's own ASN before the path
-	path  uint64         // state.HashPath of heard.Path
+	heard *speakers.Route // with the speaker's own ASN before the path; nil = none is told
+	path  uint64          // state.HashPath of heard.Path
 }
 
 // link is a session as one of its ends sees it.
@@ -110,8 +135,7 @@ type session struct {
 
 // direction is what one end, the bundle's A first, tells the other.
 type direction struct {
-	heard   []uint64 // a bit for each prefix that the other end was told and not withdrawn
-	held    bool     // by an event
+	held    bool // by an event
 	waiting []message
 }
 
@@ -121,8 +145,8 @@ type message struct {
 	prefix   int32
 	withdraw bool
 	dump     bool
-	end      bool // End-of-RIB, which is no NLRI
-	route    speakers.Route
+	end      bool            // End-of-RIB, which is no NLRI
+	route    *speakers.Route // nil where withdrawn
 	path     uint64
 }
 
@@ -133,12 +157,13 @@ func New(opts Options) (*Engine, error) {
 	t := opts.Topology
 	e := &Engine{
 		opts: opts, topology: t, index: t.Index(), prefixes: len(t.Prefixes),
-		devices: make([]device, len(t.Devices)), sessions: make([]session, len(t.Bundles)),
+		devices: make([]device, len(t.Devices)), sessions: make([]session, len(t.Bundles)), paths: paths{}, self: new(owner),
 		until: damping.Never, talk: make([]int, 2*len(t.Bundles)),
 	}
 	if e.settings = slices.Clone(opts.Settings); e.settings == nil {
 		e.settings = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(t.Devices))
 	}
+	e.heardBits = make(bits, 2*len(t.Bundles)*words(e.prefixes))
 	var err error
 	if e.schedule, err = opts.Schedule.start(e); err != nil {
 		return nil, err
@@ -152,9 +177,14 @@ func New(opts Options) (*Engine, error) {
 	e.configs = speakers.NewConfigs(t, e.index)
 	for d := range e.devices {
 		dev := &e.devices[d]
+		dev.owner = e.self
 		cfg := e.coreConfig(d)
 		dev.core = speakers.New(cfg)
+		if e.noClone == nil {
+			e.noClone = dev.core.CanClone()
+		}
 		dev.told = make([]told, e.prefixes)
+		dev.links = make([]link, 0, len(cfg.Sessions))
 		for _, s := range cfg.Sessions {
 			dev.links = append(dev.links, e.linkOf(s.Bundle, d))
 		}
@@ -232,14 +262,11 @@ func (e *Engine) Advance(to time.Duration) { e.now = max(e.now, to) }
 func (e *Engine) Close() error { return nil }
 
 // Mark implements state.Engine.
-func (e *Engine) Mark(event string) {
-	for d := range e.tables {
-		e.tables[d].Mark(event)
-	}
-}
+func (e *Engine) Mark(event string) { e.marks = append(e.marks, event) }
 
 // Report implements state.Engine.
 func (e *Engine) Report(device int) fib.Report {
+	e.own(device)
 	return e.tables[device].Report(e.topology.Devices[device].Name)
 }
 
@@ -257,7 +284,9 @@ func (e *Engine) TakeLog() []state.NLRI {
 }
 
 func (e *Engine) input(device int, in speakers.Input) {
-	e.devices[device].inbox = append(e.devices[device].inbox, in)
+	dev := &e.devices[device]
+	dev.others = append(dev.others, in)
+	e.arrive(dev, arrival{prefix: notRoute})
 }
 
 // few joins the first names of a list.

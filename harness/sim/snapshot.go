@@ -49,10 +49,29 @@ func (e *Engine) Snapshot() *state.Snapshot {
 		}
 	}
 	for d := range s.Devices {
-		s.Devices[d] = e.device(d)
+		s.Devices[d] = e.seen(d)
 	}
 	return s
 }
+
+// seen is a device as the last snapshot had it, where nothing has changed since:
+// what snapshots hold is not written to. Of what changes by itself there is only
+// the count of events, and how many of them a compromise of hardware has lasted.
+func (e *Engine) seen(d int) state.Device {
+	dev := &e.devices[d]
+	if dev.seen != nil && dev.marks < len(e.marks) && compromised(dev.seen) {
+		e.own(d)
+	}
+	if dev.seen == nil {
+		made := e.device(d)
+		dev.seen = &made
+	}
+	out := *dev.seen
+	out.FIB.Events += len(e.marks) - dev.marks
+	return out
+}
+
+func compromised(d *state.Device) bool { return d.FIB.Compromises > 0 }
 
 func (e *Engine) device(d int) state.Device {
 	dev := &e.devices[d]

@@ -11,14 +11,47 @@ import (
 // the one after it.
 func (e *Engine) freeze(d int) {
 	dev := &e.devices[d]
-	dev.inbox, dev.frozen = dev.frozen[:0], dev.inbox
+	dev.frozen, dev.inbox = dev.inbox, nil
+	dev.rest, dev.others = dev.others, nil
+}
+
+// arrive puts something into a device's inbox, with room that an earlier one had.
+func (e *Engine) arrive(dev *device, a arrival) {
+	if dev.inbox == nil && len(e.spare) > 0 {
+		last := len(e.spare) - 1
+		dev.inbox, e.spare = e.spare[last], e.spare[:last]
+	}
+	dev.inbox = append(dev.inbox, a)
+}
+
+// thaw gives what was frozen as inputs, which are valid until the next call, and
+// keeps its room.
+func (e *Engine) thaw(dev *device) []speakers.Input {
+	e.inputs = e.inputs[:0]
+	for _, a := range dev.frozen {
+		switch {
+		case a.prefix == notRoute:
+			e.inputs = append(e.inputs, dev.rest[0])
+			dev.rest = dev.rest[1:]
+		case a.route == nil:
+			e.inputs = append(e.inputs, speakers.Input{Kind: speakers.Withdraw, Bundle: a.bundle, Prefix: a.prefix})
+		default:
+			e.inputs = append(e.inputs, speakers.Input{Kind: speakers.Announce, Bundle: a.bundle, Prefix: a.prefix, Route: a.route})
+		}
+	}
+	if cap(dev.frozen) > 0 {
+		clear(dev.frozen)
+		e.spare = append(e.spare, dev.frozen[:0])
+	}
+	dev.frozen, dev.rest = nil, nil
+	return e.inputs
 }
 
 // step gives a device's core what was frozen, and carries its effects out.
 func (e *Engine) step(d int) error {
-	dev := &e.devices[d]
+	dev := e.own(d)
 	dev.hashed = false
-	in := dev.frozen
+	in := e.thaw(dev)
 	dump := dev.core.Restarting() // what it then tells is the first dump of its sessions
 	var err error
 	if e.settings[d].RIBBatch > 0 || len(in) == 0 {
@@ -75,16 +108,14 @@ func (e *Engine) carry(d int, dump bool) error {
 // those that heard it and may no more.
 func (e *Engine) tell(d int, prefix int32, route *speakers.Told, dump bool) {
 	dev := &e.devices[d]
-	now := &dev.told[prefix]
-	now.route = *route
-	now.heard = e.heardAs(d, route)
-	now.path = state.HashPath(now.heard.Path)
+	now := e.heardAs(d, route)
+	dev.told[prefix] = now
 	e.changes.add(d, prefix)
-	for _, l := range dev.links {
+	for i, l := range dev.links {
 		if !e.sessions[l.bundle].up {
 			continue
 		}
-		if dev.core.Exports(l.bundle, now.route) {
+		if dev.core.ExportsOver(i, route) {
 			e.send(message{dir: l.dir, prefix: prefix, dump: dump, route: now.heard, path: now.path})
 		} else {
 			e.withdraw(l, prefix)
@@ -103,10 +134,10 @@ func (e *Engine) untell(d int, prefix int32) {
 	}
 }
 
-// heardAs is a told route as a neighbour receives it.
-func (e *Engine) heardAs(d int, t *speakers.Told) speakers.Route {
-	r := speakers.Route{Valued: t.Valued, Value: t.Value, Path: make([]uint32, 0, len(t.Path)+1)}
-	r.Path = append(append(r.Path, e.topology.Devices[d].ASN), t.Path...)
+// heardAs is a told route as all neighbours receive it: one for them all.
+func (e *Engine) heardAs(d int, t *speakers.Told) told {
+	path := e.paths.prepend(e.topology.Devices[d].ASN, t.Path)
+	r := speakers.Route{Valued: t.Valued, Value: t.Value, Path: path.numbers}
 	switch {
 	case t.Down && t.Warm:
 		r.Tags = tagsDownWarm
@@ -115,7 +146,8 @@ func (e *Engine) heardAs(d int, t *speakers.Told) speakers.Route {
 	case t.Warm:
 		r.Tags = tagsWarm
 	}
-	return r
+	r = r.Normal()
+	return told{&r, path.hash}
 }
 
 var (
@@ -163,24 +195,25 @@ func (e *Engine) count(m *message) {
 	if e.recording {
 		e.log = append(e.log, state.NLRI{
 			Dir: state.Direction{Bundle: m.dir / 2, FromB: m.dir%2 == 1}, Prefix: m.prefix, Round: e.rounds,
-			Withdraw: m.withdraw, Dump: m.dump, Valued: m.route.Valued, Value: m.route.Value, Path: m.path,
+			Withdraw: m.withdraw, Dump: m.dump, Path: m.path,
 		})
+		if log := &e.log[len(e.log)-1]; m.route != nil {
+			log.Valued, log.Value = m.route.Valued, m.route.Value
+		}
 	}
 }
 
 // deliver hands a message to the device that it is for.
 func (e *Engine) deliver(m *message) {
-	ends := e.index.Ends[m.dir/2]
 	if m.end {
-		e.input(ends[1-m.dir%2], speakers.Input{Kind: speakers.EndOfRIB, Bundle: m.dir / 2})
+		e.input(e.index.Ends[m.dir/2][1-m.dir%2], speakers.Input{Kind: speakers.EndOfRIB, Bundle: m.dir / 2})
 		return
 	}
-	in := speakers.Input{Kind: speakers.Announce, Bundle: m.dir / 2, Prefix: m.prefix, Route: m.route}
 	if m.withdraw {
-		in.Kind = speakers.Withdraw
 		e.entries--
 	}
-	e.input(ends[1-m.dir%2], in)
+	to := e.index.Ends[m.dir/2][1-m.dir%2]
+	e.arrive(&e.devices[to], arrival{bundle: m.dir / 2, prefix: m.prefix, route: m.route})
 }
 
 // open brings a session up. Both ends learn of it and then hear all that the
@@ -191,16 +224,13 @@ func (e *Engine) open(bundle int32) {
 		return
 	}
 	x.up, x.closedBy = true, 0
-	for side, d := range e.index.Ends[bundle] {
+	for _, d := range e.index.Ends[bundle] {
 		e.input(d, speakers.Input{Kind: speakers.SessionUp, Bundle: bundle})
-		if x.ends[side].heard == nil {
-			x.ends[side].heard = make(bits, (e.prefixes+63)/64)
-		}
 	}
 	for side, d := range e.index.Ends[bundle] {
 		dev := &e.devices[d]
 		for p := range dev.told {
-			if t := &dev.told[p]; t.route.Present && dev.core.Exports(bundle, t.route) {
+			if t := &dev.told[p]; t.heard != nil && dev.core.Exports(bundle, *dev.core.Told(int32(p))) {
 				e.send(message{dir: 2*bundle + int32(side), prefix: int32(p), dump: true, route: t.heard, path: t.path})
 			}
 		}
@@ -215,7 +245,7 @@ func (e *Engine) shut(bundle int32) {
 	}
 	x.up = false
 	for side := range x.ends {
-		clear(x.ends[side].heard)
+		clear(e.heard(2*bundle + int32(side)))
 		x.ends[side].held, x.ends[side].waiting = false, nil
 	}
 	e.schedule.drop(bundle)
@@ -224,7 +254,13 @@ func (e *Engine) shut(bundle int32) {
 	}
 }
 
-func (e *Engine) heard(dir int32) bits { return e.sessions[dir/2].ends[dir%2].heard }
+func (e *Engine) heard(dir int32) bits {
+	n := words(e.prefixes)
+	return e.heardBits[int(dir)*n : (int(dir)+1)*n]
+}
+
+// words is how many words a set of prefixes takes.
+func words(prefixes int) int { return (prefixes + 63) / 64 }
 
 // bits is a set of prefixes.
 type bits []uint64

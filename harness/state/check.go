@@ -57,6 +57,9 @@ type Window struct {
 	// Own counts, by device, what happened to the device itself: changes of what
 	// its bundles pass or of its sessions, of its settings and its drain state.
 	Own    map[int]int
+	// Falls are the rounds before which the session of a bundle fell: what was told
+	// over it until then is forgotten.
+	Falls  map[int32][]int
 	Lasted time.Duration // virtual, from Start until settled
 	Effect Effect
 	// Transients are the black holes and loops that the window had for any time and
@@ -138,7 +141,7 @@ type Row struct {
 	Start    time.Duration // virtual
 	Settled  time.Duration // virtual, after Start
 	Last     time.Duration // virtual, after Start: the last change of a damped told value
-	Quiet    time.Duration // real: the longest from a change, or a timer, of the event to quiet
+	Quiet    time.Duration // real: the longest from a change, or a timer, of the event to quiet; 0 in the simulator
 	Told     int           // (device, prefix) whose told value changed at some time in the event
 	Sets     int           // (device, prefix) whose multipath set or weights changed
 	Counters Counters

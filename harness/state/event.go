@@ -312,8 +312,9 @@ type Timed struct {
 
 // Expand turns the event into changes, in time order, given the members that
 // are up when it starts. An event that the topology has no place for is an
-// error: a name that does not exist, or members that are no degradation.
-func (e Event) Expand(t *topologies.Topology, ix *topologies.Index, members []int) ([]Timed, error) {
+// error: a name that does not exist, or members that are no degradation. It is
+// called once for each event of a run, since failing learns of its domain.
+func (e Event) Expand(t *topologies.Topology, ix *topologies.Index, members []int, failing *Failing) ([]Timed, error) {
 	if _, ok := kindOf(e.Kind); !ok {
 		return nil, &FieldError{e.Kind, "kind", e.Kind, "no such event"}
 	}
@@ -321,10 +322,14 @@ func (e Event) Expand(t *topologies.Topology, ix *topologies.Index, members []in
 	case "set", "drain", "restart":
 		return e.expandDevices(t, ix)
 	}
-	bundles, list, err := e.targets(t, ix, members)
+	if e.Domain != "" {
+		return failing.expand(e, members)
+	}
+	bundles, err := e.targets(t, ix)
 	if err != nil {
 		return nil, err
 	}
+	var list []Timed
 	for _, b := range bundles {
 		changes, err := e.expandBundle(t, b, members[b])
 		if err != nil {
@@ -427,63 +432,33 @@ func (e Event) expandDevices(t *topologies.Topology, ix *topologies.Index) ([]Ti
 	return list, nil
 }
 
-// targets are the bundles that the event is about, and what happens to those that
-// it touches in another way: a failure domain may take some members of them.
-func (e Event) targets(t *topologies.Topology, ix *topologies.Index, members []int) (bundles []int32, touched []Timed, err error) {
+// targets are the bundles that the event is about.
+func (e Event) targets(t *topologies.Topology, ix *topologies.Index) (bundles []int32, err error) {
 	switch {
 	case e.Bundle != "":
 		b, ok := ix.Bundle[e.Bundle]
 		if !ok {
-			return nil, nil, &FieldError{e.Kind, "bundle", e.Bundle, "no such bundle in the topology"}
+			return nil, &FieldError{e.Kind, "bundle", e.Bundle, "no such bundle in the topology"}
 		}
-		return []int32{int32(b)}, nil, nil
+		return []int32{int32(b)}, nil
 	case e.Bundles != "":
-		bundles, err = e.several(ix)
-		return bundles, nil, err
+		return e.several(ix)
 	case e.Device != "":
 		d, ok := ix.Device[e.Device]
 		if !ok {
-			return nil, nil, &FieldError{e.Kind, "device", e.Device, "no such device in the topology"}
+			return nil, &FieldError{e.Kind, "device", e.Device, "no such device in the topology"}
 		}
 		for _, b := range ix.Of[d] {
 			bundles = append(bundles, int32(b))
 		}
-	case e.Domain != "":
-		return e.domain(t, members)
 	case e.All:
 		for b := range t.Bundles {
 			bundles = append(bundles, int32(b))
 		}
 	default:
-		return nil, nil, &FieldError{e.Kind, "target", "", "missing"}
+		return nil, &FieldError{e.Kind, "target", "", "missing"}
 	}
-	return bundles, nil, nil
-}
-
-// domain is targets for a failure domain. Which members of a bundle are down
-// already is not known: they count as those that the domain takes.
-func (e Event) domain(t *topologies.Topology, members []int) (bundles []int32, touched []Timed, err error) {
-	d, err := topologies.ParseDomain(e.Domain)
-	if err != nil {
-		return nil, nil, &FieldError{e.Kind, "domain", e.Domain, err.Error()}
-	}
-	taken, err := t.Takes(d)
-	if err != nil {
-		return nil, nil, &FieldError{e.Kind, d.Kind, d.Name, err.Error()}
-	}
-	for _, b := range taken.Bundles {
-		bundles = append(bundles, int32(b))
-	}
-	for _, loss := range taken.Loses {
-		b := int32(loss.Bundle)
-		switch {
-		case e.Kind == "restore":
-			bundles = append(bundles, b)
-		case e.Kind == "down":
-			touched = append(touched, Timed{0, Change{Bundle: b, Members: min(members[b], t.Bundles[b].Members-loss.Members)}})
-		}
-	}
-	return bundles, touched, nil
+	return bundles, nil
 }
 
 // Paper plays events on paper, to find those that have no place before
@@ -494,11 +469,12 @@ type Paper struct {
 	members []int
 	line    []Timed // changes to come, After from the beginning
 	latest  time.Duration
+	failing *Failing
 }
 
 // NewPaper begins with all bundles at full health.
 func NewPaper(t *topologies.Topology, ix *topologies.Index) *Paper {
-	p := &Paper{t: t, ix: ix}
+	p := &Paper{t: t, ix: ix, failing: NewFailing(t)}
 	for _, b := range t.Bundles {
 		p.members = append(p.members, b.Members)
 	}
@@ -518,13 +494,16 @@ func (p *Paper) Play(e Event) error {
 		}
 		p.line = p.line[1:]
 	}
-	changes, err := e.Expand(p.t, p.ix, p.members)
+	changes, err := e.Expand(p.t, p.ix, p.members, p.failing)
 	if err != nil {
 		return err
 	}
 	p.latest = max(p.latest, e.At)
 	for _, c := range changes {
 		p.line = append(p.line, Timed{e.At + c.After, c.Change})
+		if e.Domain == "" && (c.Change.Kind == SetMembers || c.Change.Kind == Fail) {
+			p.failing.Forget(c.Change.Bundle)
+		}
 	}
 	slices.SortStableFunc(p.line, func(a, b Timed) int { return cmp.Compare(a.After, b.After) })
 	return nil

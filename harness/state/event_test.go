@@ -146,6 +146,7 @@ func TestEventsBecomeChangesInTime(t *testing.T) {
 		{Event{Kind: "down", Domain: "linecard:b/1"}, []int{4, 8}, []Timed{at(0, 0, 2), at(0, 1, 6)}},
 		{Event{Kind: "down", Domain: "linecard:b/1"}, []int{1, 8}, []Timed{at(0, 0, 1), at(0, 1, 6)}},
 		{Event{Kind: "restore", Domain: "linecard:b/1"}, []int{1, 8}, []Timed{at(0, 0, 4), loss(0, 0), at(0, 1, 8), loss(1, 0)}},
+		{Event{Kind: "up", Domain: "linecard:b/1"}, []int{1, 8}, nil},
 		{Event{Kind: "grey", Device: "b", Loss: 0.5}, []int{4, 0}, []Timed{loss(0, 0.5)}},
 		{Event{Kind: "down", Device: "b"}, []int{4, 8}, []Timed{at(0, 0, 0), at(0, 1, 0)}},
 		{Event{Kind: "up", Device: "b"}, []int{0, 3}, []Timed{at(0, 0, 4), loss(0, 0)}},
@@ -167,7 +168,7 @@ func TestEventsBecomeChangesInTime(t *testing.T) {
 		{Event{Kind: "hold", Bundle: "b--c", From: "c"}, []int{4, 8}, []Timed{{0, Change{Kind: Hold, Bundle: 1, FromB: true}}}},
 		{Event{Kind: "release", Bundle: "b--c", From: "b"}, []int{4, 8}, []Timed{{0, Change{Kind: Release, Bundle: 1}}}},
 	} {
-		got, err := c.event.Expand(topology, topology.Index(), c.members)
+		got, err := c.event.Expand(topology, topology.Index(), c.members, NewFailing(topology))
 		if err != nil {
 			t.Errorf("%v: %v", c.event, err)
 		}
@@ -204,7 +205,7 @@ func TestEventsBecomeChangesInTime(t *testing.T) {
 		{Event{Kind: "reset", Bundle: "a--b"}, []int{0, 8}},
 		{Event{Kind: "hold", Bundle: "a--b", From: "c"}, []int{4, 8}},
 	} {
-		if got, err := c.event.Expand(topology, topology.Index(), c.members); err == nil {
+		if got, err := c.event.Expand(topology, topology.Index(), c.members, NewFailing(topology)); err == nil {
 			t.Errorf("%v: got %v, want an error", c.event, got)
 		}
 	}
@@ -215,5 +216,48 @@ func TestCountersAddAndSubtractEveryField(t *testing.T) {
 	b := Counters{10, 20, 30, 40, 50, 60, 70}
 	if got := a.Add(b).Sub(a); got != b {
 		t.Errorf("got %+v, want %+v", got, b)
+	}
+}
+
+// TestDomainsThatFailTogetherComeBackOneByOne deals 12 members over the three cards
+// of b: each card has two of a--b or one, and three or two of b--c.
+func TestDomainsThatFailTogetherComeBackOneByOne(t *testing.T) {
+	topology := &topologies.Topology{
+		Name: "t",
+		Devices: []topologies.Device{
+			{Name: "a", Role: topologies.Edge, Units: 1, Hall: "h"}, {Name: "b", Role: topologies.Bag, Units: 1, LineCards: 3, Power: "p"}, {Name: "c", Role: topologies.Bag, Units: 1},
+		},
+		Bundles: []topologies.Bundle{{Name: "a--b", A: "a", B: "b", Members: 4}, {Name: "b--c", A: "b", B: "c", Members: 8}},
+	}
+	ix, members, failing := topology.Index(), []int{4, 7}, NewFailing(topology)
+	for _, step := range []struct {
+		event Event
+		want  [2]int
+	}{
+		{Event{Kind: "down", Domain: "linecard:b/1"}, [2]int{2, 6}},
+		{Event{Kind: "down", Domain: "linecard:b/2"}, [2]int{1, 3}},
+		{Event{Kind: "up", Domain: "linecard:b/1"}, [2]int{3, 5}},
+		{Event{Kind: "down", Domain: "power:p"}, [2]int{0, 0}},
+		{Event{Kind: "down", Domain: "hall:h"}, [2]int{0, 0}},
+		{Event{Kind: "up", Domain: "power:p"}, [2]int{0, 5}},
+		{Event{Kind: "restore", Domain: "hall:h"}, [2]int{3, 5}},
+		{Event{Kind: "degrade", Bundle: "b--c", Members: 2}, [2]int{3, 2}},
+		{Event{Kind: "up", Domain: "linecard:b/2"}, [2]int{4, 2}},
+	} {
+		changes, err := step.event.Expand(topology, ix, members, failing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range changes {
+			if c.Change.Kind == SetMembers {
+				members[c.Change.Bundle] = c.Change.Members
+				if step.event.Domain == "" {
+					failing.Forget(c.Change.Bundle)
+				}
+			}
+		}
+		if got := [2]int{members[0], members[1]}; got != step.want {
+			t.Errorf("after %v: got members %v, want %v", step.event, got, step.want)
+		}
 	}
 }

@@ -18,7 +18,7 @@ type MisRate struct{ Over, Under, Told float64 }
 
 // Add lets the present rate last for a time.
 func (m *MisTold) Add(d time.Duration) {
-	m.Over += m.Now.Over * d.Seconds()
-	m.Under += m.Now.Under * d.Seconds()
-	m.Told += m.Now.Told * d.Seconds()
+	m.Over += float64(m.Now.Over * d.Seconds()) // no fused multiply-add, so that all machines agree
+	m.Under += float64(m.Now.Under * d.Seconds())
+	m.Told += float64(m.Now.Told * d.Seconds())
 }

@@ -74,7 +74,8 @@ type Bundle struct {
 	CeasedBy string  // the device that ended the session by its import policy; empty = none
 }
 
-// Snapshot is the whole network at one moment. It shares nothing with the
+// Snapshot is the whole network at one moment. Nobody writes to it: what has not
+// changed may be shared with other snapshots, and nothing of it changes with the
 // engine that made it.
 type Snapshot struct {
 	Time    time.Duration // virtual time

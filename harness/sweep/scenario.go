@@ -129,16 +129,17 @@ func (p *Plan) times(gap, settle time.Duration) ([]time.Duration, error) {
 		members = append(members, b.Members)
 	}
 	var times []time.Duration
+	failing := state.NewFailing(sc.Topology)
 	for _, e := range sc.Events {
 		times = append(times, now)
-		changes, err := e.Expand(sc.Topology, sc.Topology.Index(), members)
+		changes, err := e.Expand(sc.Topology, sc.Topology.Index(), members, failing)
 		if err != nil {
 			return nil, err
 		}
 		last := time.Duration(0)
 		for _, c := range changes {
-			last = max(last, c.After)
-			if c.Change.Kind == state.SetMembers {
+			last = max(last, c.After+c.Change.After)
+			if c.Change.Kind == state.SetMembers || c.Change.Kind == state.Fail {
 				members[c.Change.Bundle] = c.Change.Members
 			}
 		}

@@ -92,12 +92,13 @@ func (d *decoder) input(p *api.Path) (speakers.Input, error) {
 	if p.IsWithdraw {
 		return speakers.Input{Kind: speakers.Withdraw, Prefix: prefix}, nil
 	}
-	in := speakers.Input{Kind: speakers.Announce, Prefix: prefix}
+	in := speakers.Input{Kind: speakers.Announce, Prefix: prefix, Route: &speakers.Route{}}
 	for _, attr := range p.Pattrs {
-		if err := d.attribute(attr, &in.Route); err != nil {
+		if err := d.attribute(attr, in.Route); err != nil {
 			return speakers.Input{}, fmt.Errorf("prefix %v: %w", d.prefixes.list[prefix], err)
 		}
 	}
+	*in.Route = in.Route.Normal()
 	return in, nil
 }
 

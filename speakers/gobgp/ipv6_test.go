@@ -166,15 +166,17 @@ func TestIPv6RoutesReachTheCore(t *testing.T) {
 	b.withdraw(dual[1])
 	in := l.took(5)
 	want := []speakers.Input{
-		{Kind: speakers.Announce, Prefix: 1, Route: speakers.Route{Path: []uint32{65002, 65009}, Valued: true, Value: 1e11}},
-		{Kind: speakers.Announce, Prefix: 2, Route: speakers.Route{Path: []uint32{65002, 65009}}},
-		{Kind: speakers.Announce, Prefix: 2, Route: speakers.Route{Path: []uint32{65002, testASN, 65009}}},
-		{Kind: speakers.Announce, Prefix: 2, Route: speakers.Route{Path: []uint32{65002, testASN, 65009}}},
+		{Kind: speakers.Announce, Prefix: 1, Route: &speakers.Route{Path: []uint32{65002, 65009}, Valued: true, Value: 1e11}},
+		{Kind: speakers.Announce, Prefix: 2, Route: &speakers.Route{Path: []uint32{65002, 65009}}},
+		{Kind: speakers.Announce, Prefix: 2, Route: &speakers.Route{Path: []uint32{65002, testASN, 65009}}},
+		{Kind: speakers.Announce, Prefix: 2, Route: &speakers.Route{Path: []uint32{65002, testASN, 65009}}},
 		{Kind: speakers.Withdraw, Prefix: 1},
 	}
 	for i, w := range want {
 		g := in[i]
-		if g.Kind != w.Kind || g.Prefix != w.Prefix || !slices.Equal(g.Route.Path, w.Route.Path) || g.Route.Valued != w.Route.Valued || g.Route.Value != w.Route.Value {
+		if g.Kind != w.Kind || g.Prefix != w.Prefix || (g.Route == nil) != (w.Route == nil) {
+			t.Errorf("input %d: got %+v, want %+v", i, g, w)
+		} else if g, w := g.Route, w.Route; w != nil && (!slices.Equal(g.Path, w.Path) || g.Valued != w.Valued || g.Value != w.Value) {
 			t.Errorf("input %d: got %+v, want %+v", i, g, w)
 		}
 	}
