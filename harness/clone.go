@@ -45,6 +45,7 @@ func (r *Rig) Clone(opts CloneOptions) (*Rig, error) {
 		made.opts.Observer = silence{}
 	}
 	made.members, made.windows = slices.Clone(r.members), nil
+	made.away, made.failing, made.transients = maps.Clone(r.away), r.failing.Clone(), nil
 	made.lost.part, made.lost.open = slices.Clone(r.lost.part), slices.Clone(r.lost.open)
 	own, err := engine.Clone()
 	if err != nil {
@@ -57,6 +58,7 @@ func (r *Rig) Clone(opts CloneOptions) (*Rig, error) {
 		made.opts.Schedule = *opts.Schedule
 	}
 	made.engine = own
+	made.watchTransients()
 	if made.judge, err = r.judge.clone(); err != nil {
 		return nil, err
 	}
@@ -76,6 +78,7 @@ func (j *judge) clone() (*judge, error) {
 	made := *j
 	made.bundles, made.devices = slices.Clone(j.bundles), slices.Clone(j.devices)
 	made.recent, made.known, made.texts = maps.Clone(j.recent), maps.Clone(j.known), maps.Clone(j.texts)
+	made.forgetful = maps.Clone(j.forgetful)
 	for i := range made.bundles {
 		var err error
 		if made.bundles[i].policy, err = damping.CloneBundle(j.bundles[i].policy); err != nil {

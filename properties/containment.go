@@ -27,8 +27,9 @@ import (
 type Containment struct {
 	ledger
 	tally    Tally
-	remember []bool  // by prefix: some device damps it, or what it follows from, with a memory; nil = not known yet
-	family   [][]int // by prefix: those that it follows from, itself among them
+	remember []bool          // by prefix: some device damps it, or what it follows from, with a memory; nil = not known yet
+	owed     map[flow]permit // of windows in which UPDATEs were held
+	family   [][]int         // by prefix: those that it follows from, itself among them
 }
 
 // Tally is what the wires carried in all windows so far, in NLRI.
@@ -84,6 +85,11 @@ func (c *Containment) Look(m *state.Moment) {
 		c.found.Exercised++
 	}
 	allowed := c.allowance(m)
+	if len(m.Snapshot.Held) > 0 {
+		c.owe(w)
+		return
+	}
+	defer clear(c.owed)
 	dumps := dumpRounds(w.Log)
 	log := slices.Clone(w.Log)
 	slices.SortStableFunc(log, func(a, b state.NLRI) int { return compareFlows(flowOf(&a), flowOf(&b)) })
@@ -136,7 +142,9 @@ func (c *Containment) allowance(m *state.Moment) func(flow) permit {
 	}
 	return func(f flow) permit {
 		if !c.remember[f.prefix] {
-			return byGraph[f]
+			p, owed := byGraph[f], c.owed[f]
+			p.told, p.path = p.told+owed.told, p.path+owed.path
+			return p
 		}
 		from := sender(m.Network, f.dir)
 		law := dampings(from, int(f.prefix)).Law
@@ -145,6 +153,18 @@ func (c *Containment) allowance(m *state.Moment) func(flow) permit {
 			causes += received[[2]int{from, p}]
 		}
 		return permit{told: int(min(float64(law.PerChange*causes), law.Adverts(m.Window.Lasted))), path: causes, law: true, tags: tags}
+	}
+}
+
+// owe keeps what a window allowed while UPDATEs were held: it may be told when they
+// are released.
+func (c *Containment) owe(w *state.Window) {
+	if c.owed == nil {
+		c.owed = map[flow]permit{}
+	}
+	for f, p := range allowance(w.Allowed) {
+		owed := c.owed[f]
+		c.owed[f] = permit{told: owed.told + p.told, path: owed.path + p.path}
 	}
 }
 

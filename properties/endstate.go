@@ -9,7 +9,8 @@ import (
 	"github.com/bagrig/bagrig/topologies"
 )
 
-// EndState is the rule "end state equals oracle": when the network is settled
+// EndState is the rule "end state equals oracle": when the network is settled, and
+// no UPDATEs are held,
 // every device holds, for every prefix, what the graph says: the candidates,
 // the multipath set with its shares, the bottleneck value and what it tells.
 // Hardware forwards over that set and over nothing else.
@@ -23,7 +24,7 @@ func NewEndState() *EndState {
 
 // Look implements state.Check. It counts as exercised once per route compared.
 func (c *EndState) Look(m *state.Moment) {
-	if !m.Settled {
+	if !m.Settled || len(m.Snapshot.Held) > 0 {
 		return
 	}
 	if err := m.Damped.Err(); err != nil {

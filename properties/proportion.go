@@ -50,7 +50,7 @@ const (
 // Look implements state.Check. It counts as exercised once per set of two or
 // more members.
 func (c *Proportion) Look(m *state.Moment) {
-	if !m.Settled {
+	if !m.Settled || len(m.Snapshot.Held) > 0 { // what is held has not been told
 		return
 	}
 	hopsOf := hopsOf(m)

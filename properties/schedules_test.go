@@ -13,42 +13,14 @@ import (
 	"github.com/bagrig/bagrig/harness/state"
 )
 
-// roundsOnly are the rules that hold of rounds alone.
-var roundsOnly = []string{
-	// In rounds a speaker hears all that its neighbours decided before it decides
-	// itself; in any other order it may decide, and tell, on a part of it.
-	ContainmentName,
-}
-
-// settledOnly shows a rule settled moments. Where messages take time a speaker
-// hears of its own bundle a batch later than the graph does, and its timers run
-// that much later; so between settled moments the two are apart, and the graph
-// is no judge.
-type settledOnly struct{ state.Check }
-
-func (c settledOnly) Look(m *state.Moment) {
-	if m.Settled {
-		c.Check.Look(m)
-	}
-}
-
 // rules are those that a case has to keep in any order of messages: of all those
 // that do not depend on rounds, and with mixed settings of the plain ones.
-func (c *agreement) rules(mode string) (checks []state.Check) {
+func (c *agreement) rules(mode string) []state.Check {
 	all := plain()
 	if c.settings == nil {
 		all = append(All(), NewAggregates())
 	}
-	for _, check := range all {
-		switch {
-		case slices.Contains(roundsOnly, check.Name()):
-		case mode == sim.Timed:
-			checks = append(checks, settledOnly{check})
-		default:
-			checks = append(checks, check)
-		}
-	}
-	return checks
+	return InSchedule(all, mode)
 }
 
 // TestEveryOrderOfMessagesEndsAsRoundsDo plays random cases in rounds, and then

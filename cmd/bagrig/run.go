@@ -18,6 +18,7 @@ import (
 	"github.com/bagrig/bagrig/harness/report"
 	"github.com/bagrig/bagrig/harness/sim"
 	"github.com/bagrig/bagrig/harness/state"
+	"github.com/bagrig/bagrig/properties"
 )
 
 const (
@@ -57,7 +58,7 @@ func runCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print run.json instead of the summary")
 	cmd.Flags().StringVar(&flags.out, "out", defaultOut, "parent of the run folders")
-	cmd.Flags().Uint64Var(&flags.seed, "seed", 0, "use this seed, not the scenario's. It draws the order of messages of `--schedule random`\nand is kept for suites; without that a run makes no random choice, and repeats with any seed")
+	cmd.Flags().Uint64Var(&flags.seed, "seed", 0, "use this seed, not the scenario's. It draws the order of messages of --schedule random\nand is kept for suites; without that a run makes no random choice, and repeats with any seed")
 	flags.add(cmd, true)
 	cmd.Flags().BoolVar(&flags.dry, "dry-run", false, "start nothing: print what the scenario is and what a run of it takes")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -98,14 +99,18 @@ func run(ctx context.Context, sc *harness.Scenario, schedule sim.Schedule, flags
 	}
 	crashErr := folder.CatchCrash()
 	progress := newProgress(stderr, sc)
-	opts := harness.RunOptions{Checks: checks(sc), Observer: observers{folder, progress}, Port: int(flags.port), Schedule: schedule}
+	judged := properties.InSchedule(checks(sc), schedule.Mode)
+	if left := len(checks(sc)) - len(judged); left > 0 {
+		fmt.Fprintf(stderr, "bagrig: %q is not judged in schedule %s: it holds of rounds alone\n", properties.ContainmentName, schedule.Mode)
+	}
+	opts := harness.RunOptions{Checks: judged, Observer: observers{folder, progress}, Port: int(flags.port), Schedule: schedule}
 	var beside *report.Folder
 	if sc.Engine == harness.Both {
 		about.Scenario = sc.On(harness.Sim)
 		if beside, err = report.Create(filepath.Join(folder.Dir(), report.SimFolder), about); err != nil {
 			return err
 		}
-		opts.SimChecks, opts.SimObserver = checks(sc), observers{beside, progress}
+		opts.Checks, opts.SimChecks, opts.SimObserver = checks(sc), judged, observers{beside, progress}
 	}
 	res, runErr := harness.Run(ctx, sc, opts)
 	progress.close()

@@ -32,6 +32,26 @@ func (e *Engine) digest() uint64 {
 	return uint64(h)
 }
 
+// forwarding is digest with the hardware of all devices.
+func (e *Engine) forwarding() uint64 {
+	h := hash(e.digest())
+	e.hashTables(&h)
+	return uint64(h)
+}
+
+// hashTables adds what hardware forwards.
+func (e *Engine) hashTables(h *hash) {
+	for d := range e.tables {
+		for _, p := range e.topology.Prefixes {
+			entry, ok := e.tables[d].Lookup(p.Prefix)
+			h.add(flags(ok), uint64(len(entry.Members)), uint64(len(entry.Dropped)))
+			for _, m := range entry.Members {
+				h.add(uint64(m.ID), uint64(m.Weight))
+			}
+		}
+	}
+}
+
 // whole is a hash of everything that the future follows from while virtual time
 // stands still, all that a core and its damping remember included.
 func (e *Engine) whole() uint64 {
@@ -48,6 +68,7 @@ func (e *Engine) whole() uint64 {
 			h.add(dev.told[p].path)
 		}
 	}
+	e.hashTables(&h)
 	e.hashUnder(&h)
 	return uint64(h)
 }

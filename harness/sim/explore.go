@@ -325,7 +325,7 @@ func (s *search) look(e *Engine, n int) {
 // end notes an end. Two are the same where speakers and hardware hold the same,
 // whatever their damping remembers.
 func (s *search) end(e *Engine, n int) {
-	key := e.digest()
+	key := e.forwarding()
 	at, ok := s.ends[key]
 	if !ok {
 		at = len(s.found.Ends)

@@ -56,7 +56,7 @@ type Window struct {
 	Allowed []SessionChange
 	// Own counts, by device, what happened to the device itself: changes of what
 	// its bundles pass or of its sessions, of its settings and its drain state.
-	Own    map[int]int
+	Own map[int]int
 	// Falls are the rounds before which the session of a bundle fell: what was told
 	// over it until then is forgotten.
 	Falls  map[int32][]int

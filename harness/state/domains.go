@@ -1,6 +1,9 @@
 package state
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/bagrig/bagrig/topologies"
 )
 
@@ -16,6 +19,11 @@ type Failing struct {
 // NewFailing begins with all domains up.
 func NewFailing(t *topologies.Topology) *Failing {
 	return &Failing{topology: t, before: map[int32]int{}}
+}
+
+// Clone copies it.
+func (f *Failing) Clone() *Failing {
+	return &Failing{topology: f.topology, down: slices.Clone(f.down), before: maps.Clone(f.before)}
 }
 
 // Forget makes the members of a bundle those that an event has given it by name.

@@ -21,7 +21,7 @@ func TestABundleOfOneMemberIsNotDegraded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Expand(top, top.Index(), []int{1, 3}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := e.Expand(top, top.Index(), []int{1, 3}, NewFailing(top)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", bundle, err, want)
 		}
 	}
