@@ -11,8 +11,9 @@ import (
 	"github.com/bagrig/bagrig/topologies/yamltree"
 )
 
-// readFIB reads the hardware of all devices, then that of roles, which wins.
-// A device keeps the profile that the topology names where neither has one.
+// readFIB reads the hardware of all devices, then that of roles, then that of
+// single devices; what comes later wins. A device keeps the profile that the
+// topology names where none has one.
 //
 //	fib:
 //	  algorithm: minimax
@@ -20,8 +21,9 @@ import (
 //	  compare: true
 //	  profile: jericho3
 //	  roles: {spine: {profile: {name: tiny, like: tomahawk5, groups: 8}}}
+//	  devices: {r1-bag1: {overflow: equal}}
 func (sc *Scenario) readFIB(n, topology yamltree.Node) {
-	m := n.Map("algorithm", "overflow", "compare", "profile", "roles")
+	m := n.Map("algorithm", "overflow", "compare", "profile", "roles", "devices")
 	sc.Compare = m.Get("compare").Bool(false)
 	all := readHardware(m)
 	roles := map[string]deviceHardware{}
@@ -35,8 +37,16 @@ func (sc *Scenario) readFIB(n, topology yamltree.Node) {
 	if sc.Topology == nil {
 		return
 	}
+	devices, ix := map[string]deviceHardware{}, sc.Topology.Index()
+	for _, e := range m.Get("devices").Entries() {
+		if _, ok := ix.Device[e.Name]; !ok {
+			e.Key.Reject("device %q: not in the topology", e.Name)
+			continue
+		}
+		devices[e.Name] = readHardware(e.Node.Map("algorithm", "overflow", "profile"))
+	}
 	for _, d := range sc.Topology.Devices {
-		h := all.but(roles[d.Role.String()])
+		h := all.but(roles[d.Role.String()]).but(devices[d.Name])
 		profile := h.profile
 		if profile == nil {
 			built, err := fib.Lookup(d.ASIC)
