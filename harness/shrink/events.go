@@ -199,7 +199,7 @@ func rounder(d time.Duration, zero bool) (list []time.Duration) {
 		if d%unit == 0 {
 			break
 		}
-		if r := max(d.Round(unit), unit); r != d {
+		if r := max(d.Round(unit), time.Second); r%unit == 0 {
 			list = append(list, r)
 		}
 	}
