@@ -68,7 +68,8 @@ func (sc *Scenario) filledIn() *Scenario {
 	if full.Plan != nil {
 		plan := *full.Plan
 		plan.Default = withoutEmpty(plan.Default)
-		plan.Bundle, plan.Told = slices.Clone(plan.Bundle), slices.Clone(plan.Told)
+		plan.Bundle = append([]damping.BundleRule(nil), plan.Bundle...) // nil where there are none
+		plan.Told = append([]damping.ToldRule(nil), plan.Told...)
 		for i := range plan.Bundle {
 			plan.Bundle[i].Stages = withoutEmpty(damping.Pipeline{Bundle: plan.Bundle[i].Stages}).Bundle
 		}
