@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/report"
@@ -68,8 +69,15 @@ func (f *Fail) head() string {
 	return b.String()
 }
 
-// oneLine keeps text from ending a comment.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+// oneLine keeps text from ending a comment, and from steering a terminal.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.Join(strings.Fields(text), " "))
+}
 
 // Folder is the name of the folder of a property's fail files: its words with
 // dashes between.

@@ -150,6 +150,9 @@ func fitted(sc *harness.Scenario, t *topologies.Topology) *harness.Scenario {
 	if len(t.Devices) == 0 || topologies.Validate(t) != nil {
 		return nil
 	}
+	if !strings.HasPrefix(t.Name, partOf) {
+		t.Name = partOf + t.Name
+	}
 	c := copied(sc)
 	c.Topology, c.Settings, c.Hardware = t, nil, nil
 	now := t.Index()
@@ -171,6 +174,10 @@ func fitted(sc *harness.Scenario, t *topologies.Topology) *harness.Scenario {
 	return c
 }
 
+// partOf begins the name of a topology that is not the whole of the one named.
+const partOf = "part-of-"
+
+// connected leaves out what has lost what it needs.
 func connected(t *topologies.Topology) *topologies.Topology {
 	c := *t
 	c.Bundles, c.Prefixes = slices.Clone(t.Bundles), slices.Clone(t.Prefixes)
