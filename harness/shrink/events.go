@@ -61,9 +61,7 @@ func simpler(t *topologies.Topology, ix *topologies.Index, e state.Event) (list 
 		change(&c)
 		list = append(list, c)
 	}
-	for _, c := range narrower(t, ix, e) {
-		list = append(list, c)
-	}
+	list = append(list, narrower(t, ix, e)...)
 	if e.Detect != "" {
 		add(func(c *state.Event) { c.Detect = "" })
 	}
