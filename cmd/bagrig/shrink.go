@@ -75,13 +75,16 @@ func (f shrinkFlags) check() error {
 	return nil
 }
 
-// engines are those on which the failure is looked for.
-func (f shrinkFlags) engines() []string {
+// engines are those on which the failure of a scenario is looked for. Both
+// together are slow, and only they show that they differ.
+func (f shrinkFlags) engines(sc *harness.Scenario) []string {
 	switch {
 	case f.engine != "":
 		return []string{f.engine}
 	case f.property == harness.EnginesAgreeName:
 		return []string{harness.Both}
+	case sc.Engine == harness.Both:
+		return []string{harness.Sim, harness.GoBGP, harness.Both}
 	}
 	return []string{harness.Sim, harness.GoBGP}
 }
@@ -89,7 +92,7 @@ func (f shrinkFlags) engines() []string {
 func shrinkTo(ctx context.Context, sc *harness.Scenario, expect string, flags shrinkFlags, stdout, stderr io.Writer) error {
 	within, stop := context.WithTimeout(ctx, flags.budget)
 	defer stop()
-	on, failure, err := shrink.On(within, sc, properties.For, flags.property, flags.engines()...)
+	on, failure, err := shrink.On(within, sc, properties.For, flags.property, flags.engines(sc)...)
 	if err != nil {
 		return interruptedOr(ctx, tooShort(err, flags.budget), stderr)
 	}

@@ -172,3 +172,29 @@ func TestAFailIsJudgedByWhatItExpects(t *testing.T) {
 		}
 	}
 }
+
+// FuzzReadFail checks that whatever stands in a file is read or refused with the
+// file's name, and that what is read is written and read as the same.
+func FuzzReadFail(f *testing.F) {
+	text := "# bagrig fail file 1\n# property: no loop\n# expect: held\n# run: x\n# size: y\n# story:\n#   a\n#   b\ntopology: hub-mini\nevents:\n  - restore: {all: true}\n"
+	for _, seed := range []string{text, strings.ReplaceAll(text, "\n", "\r\n"), text[:40], strings.Replace(text, "# size: y\n", "# size:\n", 1), "", "#", "# bagrig fail file 1"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fail, err := shrink.ReadFail("f.yaml", data)
+		if err != nil {
+			if !strings.Contains(err.Error(), "f.yaml") {
+				t.Errorf("error %v: want the file's name in it", err)
+			}
+			return
+		}
+		written, err := fail.Text()
+		if err != nil {
+			return // such as one with a file beside it
+		}
+		again, err := shrink.ReadFail("g.yaml", written)
+		if err != nil || shrink.Folder(again.Property) != shrink.Folder(fail.Property) || again.Expect != fail.Expect || len(again.Story) != len(fail.Story) {
+			t.Errorf("read %+v and written as\n%s\nis read as %+v (%v)", fail, written, again, err)
+		}
+	})
+}

@@ -105,6 +105,9 @@ func Shrink(ctx context.Context, sc *harness.Scenario, fails Fails, opts Options
 		result: Result{Failure: failure, First: SizeOf(sc), Tries: 1},
 	}
 	s.try("events may have no effect", silenced(sc, true))
+	if len(sc.Topology.Devices) > large {
+		s.groups()
+	}
 	for s.pass() {
 	}
 	s.result.Done = !s.ended()
@@ -112,6 +115,10 @@ func Shrink(ctx context.Context, sc *harness.Scenario, fails Fails, opts Options
 	s.result.Scenario = s.best
 	return &s.result, nil
 }
+
+// large is from where on a network is cut down, in devices, before the first
+// event is dropped: every run of it takes long.
+const large = 100
 
 // search is the state of one search.
 type search struct {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/fib"
 	"github.com/bagrig/bagrig/harness"
@@ -17,6 +19,8 @@ import (
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/topologies"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // broken is the failure of the rules below.
 const broken = "a rule"
@@ -286,3 +290,80 @@ func TestAStoryTellsEventsAndTheViolation(t *testing.T) {
 		t.Errorf("got %d lines %q, want %d, the violation the last", len(story), story, shrink.MaxStory)
 	}
 }
+
+// always is a check that is violated whatever happens.
+type always struct{}
+
+func (always) Name() string       { return "always" }
+func (always) Look(*state.Moment) {}
+func (always) Outcome() state.Outcome {
+	return state.Outcome{Name: "always", Exercised: 1, Violated: 1, Violations: []state.Violation{{Text: "so it is"}}}
+}
+
+func TestWhatSimDoesNotShowIsLookedForOnGoBGP(t *testing.T) {
+	sc, err := harness.ReadScenario("two.yaml", []byte(`topology:
+  name: net
+  devices:
+    - {name: s1, role: spine, region: r1, fabric: f1, kind: dsf, asn: 65001, asic: tomahawk5}
+    - {name: e1, role: edge, region: r1, fabric: f1, kind: dsf, plane: 1, asn: 65002, asic: jericho3}
+  bundles:
+    - {a: s1, b: e1, members: 4, speed: 800G, length: 300m}
+  prefixes:
+    - {prefix: 10.1.0.0/24, origins: [s1]}
+events:
+  - degrade: {bundle: s1--e1, members: 2}
+  - restore: {bundle: s1--e1}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := 0
+	checks := func(*topologies.Topology, []state.Event) []state.Check {
+		if runs++; runs == 1 { // the one on sim
+			return nil
+		}
+		return []state.Check{always{}}
+	}
+	dir := t.TempDir()
+	kept, err := shrink.Keep(t.Context(), sc, checks, "", dir, harness.Sim, harness.GoBGP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept.Fail.Scenario.Engine != harness.GoBGP || kept.Fail.Property != "always" || len(kept.Fail.Scenario.Events) != 0 {
+		t.Errorf("got %q on %s with %v, want it on gobgp, without events", kept.Fail.Property, kept.Fail.Scenario.Engine, kept.Fail.Scenario.Events)
+	}
+	if paths, _, err := shrink.LoadFails(dir); err != nil || len(paths) != 1 || paths[0] != kept.Path {
+		t.Errorf("got files %v and %v, want %s", paths, err, kept.Path)
+	}
+}
+
+func TestWhatNoFileCanHoldIsShown(t *testing.T) {
+	sc := much(t, "prometheus-mini")
+	sc.Plan, sc.Damping = nil, damping.Pipeline{Name: "own", Told: []damping.ToldStage{own{damping.Pace{}}}}
+	sc.Thresholds, sc.Expect, sc.Events = harness.Thresholds{NLRI: 1}, nil, sc.Events[:1]
+	checks := func(*topologies.Topology, []state.Event) []state.Check { return []state.Check{&stageSeen{}} }
+	kept, err := shrink.Keep(t.Context(), sc, checks, "own stage", t.TempDir(), harness.Sim)
+	if !errors.Is(err, harness.ErrNoYAML) || kept == nil || kept.Path != "" || !strings.Contains(string(kept.Text), "# no file can hold it: ") || !strings.Contains(string(kept.Text), "topology: part-of-prometheus-mini") {
+		t.Errorf("got %v and %+v, want ErrNoYAML and a text that shows the rest", err, kept)
+	}
+}
+
+// stageSeen fails where the damping has a stage of a user's own.
+type stageSeen struct{ seen int }
+
+func (*stageSeen) Name() string { return "own stage" }
+
+func (c *stageSeen) Look(m *state.Moment) {
+	for _, stage := range m.Damping.Told {
+		if _, ok := stage.(own); ok {
+			c.seen++
+		}
+	}
+}
+
+func (c *stageSeen) Outcome() state.Outcome {
+	return state.Outcome{Name: "own stage", Exercised: 1, Violated: c.seen}
+}
+
+// own is a stage of a user's own.
+type own struct{ damping.Pace }
