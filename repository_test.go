@@ -32,6 +32,7 @@ var mayImport = map[string][]string{
 	"harness/sim":      {"harness/state", "harness/hardware", "speakers", "topologies", "damping", "fib"},
 	"harness/live":     {"harness/state", "harness/wire", "harness/hardware", "speakers", "topologies", "damping", "fib"},
 	"harness/oracle":   {"harness/state", "topologies", "damping"},
+	"harness/shrink":   {"harness", "speakers", "topologies", "damping", "fib"},
 	"harness":          {"harness", "speakers", "topologies", "damping", "fib"},
 	"properties":       {"harness", "speakers", "topologies", "damping", "fib"},
 	"fuzz":             {"properties", "harness", "speakers", "topologies", "damping", "fib"},

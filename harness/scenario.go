@@ -134,7 +134,7 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 	sc.Seed = uint64(m.Get("seed").Int(1, 1, 1<<62))
 	hardware, known := sc.readFIB(m.Get("fib")), KnownASICs()
 	sc.Topology = sc.readTopology(m.Need("topology"), filepath.Dir(file), func(role topologies.Role, asic string) string {
-		if hardware(role).profile != nil {
+		if hardware.role(role).profile != nil {
 			return "" // of whatever name
 		}
 		return known(role, asic)

@@ -11,9 +11,9 @@ import (
 	"github.com/bagrig/bagrig/topologies/yamltree"
 )
 
-// readFIB reads the hardware of all devices, then that of roles, which wins, and
-// gives what a device of a role has.
-// A device keeps the profile that the topology names where neither has one.
+// readFIB reads the hardware of all devices, then that of roles, then that of
+// single devices; what comes later wins. A device keeps the profile that the
+// topology names where none has one.
 //
 //	fib:
 //	  algorithm: minimax
@@ -21,8 +21,9 @@ import (
 //	  compare: true
 //	  profile: jericho3
 //	  roles: {spine: {profile: {name: tiny, like: tomahawk5, groups: 8}}}
-func (sc *Scenario) readFIB(n yamltree.Node) func(topologies.Role) deviceHardware {
-	m := n.Map("algorithm", "overflow", "compare", "profile", "roles")
+//	  devices: {r1-bag1: {overflow: equal}}
+func (sc *Scenario) readFIB(n yamltree.Node) *hardwareOf {
+	m := n.Map("algorithm", "overflow", "compare", "profile", "roles", "devices")
 	sc.Compare = m.Get("compare").Bool(false)
 	all := readHardware(m)
 	roles := map[string]deviceHardware{}
@@ -33,8 +34,22 @@ func (sc *Scenario) readFIB(n yamltree.Node) func(topologies.Role) deviceHardwar
 		}
 		roles[e.Name] = readHardware(e.Node.Map("algorithm", "overflow", "profile"))
 	}
-	return func(role topologies.Role) deviceHardware { return all.but(roles[role.String()]) }
+	has := &hardwareOf{all: all, roles: roles, device: map[string]deviceHardware{}, devices: m.Get("devices").Entries()}
+	for _, e := range has.devices {
+		has.device[e.Name] = readHardware(e.Node.Map("algorithm", "overflow", "profile"))
+	}
+	return has
 }
+
+// hardwareOf is what a scenario says of hardware, before its topology is known.
+type hardwareOf struct {
+	all     deviceHardware
+	roles   map[string]deviceHardware // by the role's name
+	device  map[string]deviceHardware // by the device's name
+	devices []yamltree.Entry          // in the order of the file
+}
+
+func (h *hardwareOf) role(r topologies.Role) deviceHardware { return h.all.but(h.roles[r.String()]) }
 
 // KnownASICs is the rule for topologies that every ASIC is a built-in profile.
 func KnownASICs() topologies.ASICRule {
@@ -48,9 +63,15 @@ func KnownASICs() topologies.ASICRule {
 }
 
 // equip gives each device the profile and the options that it has.
-func (sc *Scenario) equip(has func(topologies.Role) deviceHardware) {
+func (sc *Scenario) equip(has *hardwareOf) {
+	ix := sc.Topology.Index()
+	for _, e := range has.devices {
+		if _, ok := ix.Device[e.Name]; !ok {
+			e.Key.Reject("device %q: not in the topology", e.Name)
+		}
+	}
 	for _, d := range sc.Topology.Devices {
-		h := has(d.Role)
+		h := has.role(d.Role).but(has.device[d.Name])
 		profile := h.profile
 		if profile == nil {
 			built, _ := fib.Lookup(d.ASIC) // whose name was checked where it stands

@@ -152,7 +152,8 @@ func (s *suite) check(seed int64, cases int, plans gopter.Gen, rule func(plan) e
 	}
 	text := "no case"
 	if len(result.Args) > 0 {
-		text = result.Args[len(result.Args)-1].Arg.(plan).scenario(s.maker.t)
+		p := result.Args[len(result.Args)-1].Arg.(plan)
+		text = p.scenario(s.maker.t) + "\n" + s.keep(p)
 	}
 	s.t.Fatalf("BAGRIG_SEED=%d BAGRIG_CASES=%d: case %d: %v\n\nshrunk to this scenario:\n\n%s", seed, cases, result.Succeeded, result.Error, text)
 }

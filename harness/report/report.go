@@ -161,6 +161,9 @@ func (f *Folder) writeRun(doc *Document) error {
 	return writeFile(f.path(RunFile), data)
 }
 
+// WriteFile replaces a file as a whole, for what is kept outside a run folder.
+func WriteFile(path string, data []byte) error { return writeFile(path, data) }
+
 // writeFile replaces the file as a whole: whoever reads it finds the old
 // content or the new, also after a crash in between.
 func writeFile(path string, data []byte) (err error) {

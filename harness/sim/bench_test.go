@@ -71,13 +71,13 @@ func petabit(hide bool) *topologies.Topology {
 			d := topologies.Device{Region: d.Region, Fabric: name("r%d-f%d", r, f), Kind: "dsf", Units: 1}
 			var edges []string
 			for p := 1; p <= planes; p++ {
-				d.Name, d.Role, d.Plane, d.ASIC, d.ASN = name("r%d-f%d-e%d", r, f, p), topologies.Edge, p, "jericho3", 4_200_000_000 + uint32(r*100_000+f)
+				d.Name, d.Role, d.Plane, d.ASIC, d.ASN = name("r%d-f%d-e%d", r, f, p), topologies.Edge, p, "jericho3", 4_200_000_000+uint32(r*100_000+f)
 				edges = append(edges, d.Name)
 				t.Devices = append(t.Devices, d)
 				bundle(d.Name, name("r%d-bag%d", r, p), 46, 3000)
 			}
 			for s := 1; s <= spines; s++ {
-				d.Name, d.Role, d.Plane, d.ASIC, d.ASN = name("r%d-f%d-s%d", r, f, s), topologies.Spine, 0, "tomahawk5", 4_200_000_000 + uint32(r*100_000+f*300+s)
+				d.Name, d.Role, d.Plane, d.ASIC, d.ASN = name("r%d-f%d-s%d", r, f, s), topologies.Spine, 0, "tomahawk5", 4_200_000_000+uint32(r*100_000+f*300+s)
 				t.Devices = append(t.Devices, d)
 				t.Prefixes = append(t.Prefixes, topologies.Prefix{Prefix: block(r, f, s-1, 24), Class: "spine", Origins: []string{d.Name}})
 				for p := 1; p <= planes; p++ {

@@ -1,0 +1,247 @@
+package shrink
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/bagrig/bagrig/harness"
+	"github.com/bagrig/bagrig/harness/report"
+	"github.com/bagrig/bagrig/topologies/yamltree"
+)
+
+// Version is the version of the form of fail files.
+const Version = 1
+
+// What a fail file expects of its property now.
+const (
+	Held     = "held"     // what was found must not come back
+	Violated = "violated" // known, and not mended
+)
+
+// Fail is a failure that is kept: a scenario, and what fails in it. Its file is
+// a scenario file with a head of comments; docs/fail-files.md describes it.
+type Fail struct {
+	Property string
+	Expect   string // Held or Violated
+	Command  string // repeats it; empty where it has no file
+	How      string // it got small; may be empty
+	Story    []string
+	Scenario *harness.Scenario
+}
+
+// first is the first line of a fail file, without the version.
+const first = "# bagrig fail file "
+
+// convert says how to make a fail file anew.
+const convert = "to convert, take its lines without # as a scenario, and make a fail file of that with `bagrig shrink SCENARIO -o FILE`"
+
+// Text is the fail file. A scenario that no file can hold is a harness.ErrNoYAML.
+func (f *Fail) Text() ([]byte, error) {
+	scenario, err := harness.WriteScenario(f.Scenario)
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte(f.head()), scenario...), nil
+}
+
+func (f *Fail) head() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s%d\n# property: %s\n# expect: %s\n", first, Version, oneLine(f.Property), f.Expect)
+	for _, l := range []struct{ name, text string }{{"run", f.Command}, {"size", f.How}} {
+		if l.text != "" {
+			fmt.Fprintf(&b, "# %s: %s\n", l.name, oneLine(l.text))
+		}
+	}
+	if len(f.Story) > 0 {
+		b.WriteString("# story:\n")
+	}
+	for _, line := range f.Story[:min(len(f.Story), MaxStory)] {
+		fmt.Fprintf(&b, "#   %s\n", oneLine(line))
+	}
+	return b.String()
+}
+
+// oneLine keeps text from ending a comment, and from steering a terminal.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.Join(strings.Fields(text), " "))
+}
+
+// Folder is the name of the folder of a property's fail files: its words with
+// dashes between.
+func Folder(property string) string {
+	words := strings.FieldsFunc(property, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')
+	})
+	return strings.Join(words, "-")
+}
+
+// Place is where the fail belongs under a folder of fail files. The name is of
+// what fails, so that what is found twice has one file.
+func (f *Fail) Place(dir string) (string, error) {
+	scenario, err := harness.WriteScenario(f.Scenario)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, Folder(f.Property), fmt.Sprintf("%.4x.yaml", sha256.Sum256(scenario))), nil
+}
+
+// Write writes the fail file as a whole, with the files that the scenario names
+// beside it, and makes the folders that are missing. Whoever reads it finds the
+// old file or the new one.
+func (f *Fail) Write(path string) error {
+	text, err := f.Text()
+	if err != nil {
+		return err
+	}
+	folder := filepath.Dir(path)
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return fmt.Errorf("fail file: %w", err)
+	}
+	for name, data := range f.Scenario.Files {
+		beside := filepath.Join(folder, harness.FilesFolder, harness.CopyName(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(beside), 0o777), report.WriteFile(beside, data)); err != nil {
+			return fmt.Errorf("fail file: %w", err)
+		}
+	}
+	if err := report.WriteFile(path, text); err != nil {
+		return fmt.Errorf("fail file: %w", err)
+	}
+	return nil
+}
+
+// IsFail tells whether a file means to be a fail file, of whatever version.
+func IsFail(data []byte) bool {
+	head, _, _ := bytes.Cut(data, []byte("\n"))
+	return bytes.HasPrefix(head, []byte("# bagrig fail")) || bytes.HasPrefix(head, []byte("# property:"))
+}
+
+// ReadFail reads a fail file. The error says in which line of the file what was
+// expected, and how to convert a file of another version.
+func ReadFail(file string, data []byte) (*Fail, error) {
+	r := headReader{file: file}
+	r.lines = strings.Split(string(data), "\n")
+	if want := fmt.Sprint(first, Version); strings.TrimRight(r.lines[0], "\r") != want {
+		return nil, r.bad(1, "want %q; %s", want, convert)
+	}
+	f, err := r.head()
+	if err != nil {
+		return nil, err
+	}
+	if f.Scenario, err = harness.ReadScenario(file, data); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// headReader reads the comments at the head of a fail file.
+type headReader struct {
+	file  string
+	lines []string
+}
+
+func (r headReader) bad(line int, format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %q: %s", r.file, line, r.lines[line-1], fmt.Sprintf(format, args...))
+}
+
+// head reads fields, each once, then the story, up to the first line that is no
+// comment.
+func (r headReader) head() (*Fail, error) {
+	f := &Fail{}
+	fields := map[string]*string{"property": &f.Property, "expect": &f.Expect, "run": &f.Command, "size": &f.How}
+	n, story := 1, false
+	for ; n < len(r.lines) && strings.HasPrefix(r.lines[n], "#"); n++ {
+		line := strings.TrimRight(r.lines[n], "\r")
+		name, value, ok := strings.Cut(strings.TrimPrefix(line, "# "), ":")
+		text, told := strings.CutPrefix(line, "#   ")
+		switch field := fields[name]; {
+		case story && told && len(f.Story) < MaxStory:
+			f.Story = append(f.Story, text)
+		case story && told:
+			return nil, r.bad(n+1, "want a story of at most %d lines", MaxStory)
+		case name == "story" && value == "" && !story:
+			story = true
+		case !ok || field == nil || *field != "":
+			return nil, r.bad(n+1, "want one each of `# property: NAME`, `# expect: held` or `violated`, `# run: COMMAND`, `# size: TEXT`, then `# story:` and lines of it after `#   `")
+		default:
+			*field = strings.TrimSpace(value)
+		}
+	}
+	switch {
+	case f.Property == "":
+		return nil, r.bad(n, "the head ends here: want `# property: NAME` in it; %s", convert)
+	case f.Expect != Held && f.Expect != Violated:
+		return nil, r.bad(n, "the head ends here: want `# expect: %s` or `%s` in it, not %q", Held, Violated, f.Expect)
+	}
+	return f, nil
+}
+
+// LoadFail reads a fail file from disk.
+func LoadFail(path string) (*Fail, error) {
+	data, err := yamltree.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("fail file: %w", err)
+	}
+	return ReadFail(path, data)
+}
+
+// LoadFails lists the fail files under a folder, sorted; none where there is no such
+// folder. A file that is none, or that lies in another folder than its
+// property's, is an error: nothing is skipped unseen. What could be read is
+// returned with the error.
+func LoadFails(dir string) (paths []string, fails []*Fail, err error) {
+	var errs []error
+	walkErr := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && path == dir:
+			return nil
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == harness.FilesFolder:
+			return filepath.SkipDir
+		case d.IsDir():
+			return nil
+		}
+		f, err := LoadFail(path)
+		if err == nil && filepath.Base(filepath.Dir(path)) != Folder(f.Property) {
+			err = fmt.Errorf("%s: property %q: want it in a folder %s", path, f.Property, Folder(f.Property))
+		}
+		if err != nil {
+			errs = append(errs, err)
+			return nil
+		}
+		paths, fails = append(paths, path), append(fails, f)
+		return nil
+	})
+	return paths, fails, errors.Join(append(errs, walkErr)...)
+}
+
+// Judge compares what failed in a run, as Failures has it, with what the file
+// expects.
+func (f *Fail) Judge(failures []string) error {
+	found := slices.Contains(failures, f.Property)
+	unexpected := slices.DeleteFunc(slices.Clone(failures), func(name string) bool {
+		return name == f.Property || slices.Contains(f.Scenario.Expect, name)
+	})
+	switch {
+	case f.Expect == Held && found:
+		return fmt.Errorf("%q is violated: want it held", f.Property)
+	case f.Expect == Violated && !found:
+		return fmt.Errorf("%q holds: where it is mended, say `# expect: held`, so that it stays so", f.Property)
+	case len(unexpected) > 0:
+		return fmt.Errorf("%q are violated too", unexpected)
+	}
+	return nil
+}
