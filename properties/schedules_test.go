@@ -20,6 +20,7 @@ func (c *agreement) rules(mode string) []state.Check {
 	if c.settings == nil {
 		all = append(All(), NewAggregates())
 	}
+	all = slices.DeleteFunc(all, func(c state.Check) bool { return slices.Contains(roundsOnly, c.Name()) })
 	return InSchedule(all, mode)
 }
 

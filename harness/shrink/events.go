@@ -130,7 +130,7 @@ func narrower(t *topologies.Topology, ix *topologies.Index, e state.Event) (list
 		if e.Device != "" {
 			break
 		}
-		changes, err := e.Expand(t, ix, nil)
+		changes, err := e.Expand(t, ix, nil, state.NewFailing(t))
 		for i, c := range changes {
 			if err == nil && i < mostTargets {
 				one := e
@@ -148,7 +148,7 @@ func bundlesOf(t *topologies.Topology, ix *topologies.Index, e state.Event) (lis
 	for i, b := range t.Bundles {
 		members[i] = b.Members
 	}
-	changes, err := e.Expand(t, ix, members)
+	changes, err := e.Expand(t, ix, members, state.NewFailing(t))
 	if err != nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package harness_test
+package properties
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/sim"
 	"github.com/bagrig/bagrig/harness/state"
-	"github.com/bagrig/bagrig/properties"
 	"github.com/bagrig/bagrig/topologies"
 )
 
@@ -78,7 +77,7 @@ func TestAClonesTransientsAreItsOwn(t *testing.T) {
 	rig, play := baseline(t)
 	timed := sim.Schedule{Mode: sim.Timed, Processing: sim.DefaultProcessing}
 	worst := func() float64 {
-		check := properties.NewTransients(0)
+		check := NewTransients(0)
 		c := cloned(t, rig, harness.CloneOptions{Schedule: &timed, Checks: []state.Check{check}})
 		play(c, state.Event{Kind: "down", Bundle: "r1-bag1--r2-bag1"})
 		return check.Outcome().Worst
@@ -96,7 +95,7 @@ func TestClonesOfOneRigRunBesideEachOther(t *testing.T) {
 		workers.Go(func() {
 			device := []string{"r1-bag1", "r1-f1-e1", "r2-bag2", "r2-f4-s1"}[i]
 			for range 3 {
-				c, err := rig.Clone(harness.CloneOptions{Checks: properties.All()})
+				c, err := rig.Clone(harness.CloneOptions{Checks: All()})
 				if err == nil {
 					_, err = c.Play(context.Background(), state.Event{Kind: "restart", Device: device, Takes: time.Second})
 				}
