@@ -23,7 +23,7 @@ func TestPlotsOfThePageAreWhatItsCommandsMake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	used := map[string]bool{}
+	used := map[string]bool{"docs/plots/sim-cost.csv": true, "docs/plots/sim-cost.svg": true} // a test of harness/sim makes them
 	for _, match := range plotCommand.FindAllStringSubmatch(string(page), -1) {
 		args, plot := strings.Fields(match[1]), match[2]
 		for _, name := range append(args, plot) {
