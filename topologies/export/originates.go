@@ -2,6 +2,7 @@ package export
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -245,7 +246,7 @@ func (o *origins) prefixes() []topologies.Prefix {
 // late sorts what says no number after what does.
 func late(n int) int {
 	if n == 0 {
-		return 1 << 31
+		return math.MaxInt
 	}
 	return n
 }
