@@ -106,6 +106,7 @@ func (w *window) play(ctx context.Context) error {
 	if r.transients != nil {
 		w.public.Transients, w.public.Watched = r.transients.List(), true
 		r.transients.Forget()
+		w.recordTransients()
 	}
 	for _, row := range w.finished() {
 		if row.Effect == state.NoEffect && !row.Event.Silent && row.Event.Kind != "restart" {
@@ -119,6 +120,19 @@ func (w *window) play(ctx context.Context) error {
 	r.windows = append(r.windows, w.row(counters))
 	r.look(&w.public, true)
 	return nil
+}
+
+// recordedTransients bounds the records of one window; the check counts all.
+const recordedTransients = 1000
+
+// recordTransients records the black holes and loops of the window, in virtual time
+// since the baseline.
+func (w *window) recordTransients() {
+	r := w.rig
+	for _, t := range w.public.Transients[:min(recordedTransients, len(w.public.Transients))] {
+		t.From, t.Until = t.From-r.epoch, t.Until-r.epoch
+		r.record(state.Record{Kind: "transient", Event: w.last.row.Index, Text: t.Text(r.net)})
+	}
 }
 
 // row is what the window did.

@@ -1,8 +1,10 @@
 package properties
 
 import (
+	"math"
 	"time"
 
+	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/harness/state"
 )
 
@@ -18,10 +20,15 @@ type Transients struct {
 	limit time.Duration
 }
 
-// NewTransients returns the check; limit is 0 or more, and 0 allows none that lasts
-// any time. Its worst value is the longest transient in milliseconds.
+// NewTransients returns the check. A limit of 0 allows none that lasts any time, and
+// one below 0 allows all, so that the longest is only reported. Its worst value is
+// the longest transient in milliseconds.
 func NewTransients(limit time.Duration) *Transients {
-	return &Transients{newLedger(TransientsName, milliseconds(limit), "ms"), limit}
+	most := milliseconds(limit)
+	if limit < 0 {
+		limit, most = damping.Never, math.Inf(1)
+	}
+	return &Transients{newLedger(TransientsName, most, "ms"), limit}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -103,6 +103,9 @@ func run(ctx context.Context, sc *harness.Scenario, schedule sim.Schedule, flags
 	if left := len(checks(sc)) - len(judged); left > 0 {
 		fmt.Fprintf(stderr, "bagrig: %q is not judged in schedule %s: it holds of rounds alone\n", properties.ContainmentName, schedule.Mode)
 	}
+	if schedule.Mode == sim.Timed {
+		judged = append(judged, properties.NewTransients(-1))
+	}
 	opts := harness.RunOptions{Checks: judged, Observer: observers{folder, progress}, Port: int(flags.port), Schedule: schedule}
 	var beside *report.Folder
 	if sc.Engine == harness.Both {

@@ -30,6 +30,7 @@ func records(t *testing.T) []state.Record {
 		{Kind: "change", Event: 0, Bundle: "a--b", Members: 0},
 		{Kind: "quiet", Event: 0, Counts: &res.BringUp},
 		{Kind: "violation", Event: -1, Virtual: 1500 * time.Millisecond, Text: one.Name, Outcome: &one},
+		{Kind: "transient", Event: 0, Text: "10.1.0.0/24 loop at a, b: [1s, 1.2s), traffic of a, b"},
 		{Kind: "settled", Event: 0, Row: &res.Rows[1]},
 		{Kind: "end", Event: -1, Text: "interrupted", Result: failed},
 	}
