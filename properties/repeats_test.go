@@ -25,6 +25,9 @@ import (
 // with GOARCH=386 as with amd64 (GOARCH=386 go test -run ToTheByte ./properties).
 // BAGRIG_UPDATE=1 writes the file.
 func TestSimulatorsRecordIsTheSameToTheByteEverywhere(t *testing.T) {
+	if brief() {
+		t.Skip("runs in full only")
+	}
 	const golden = "testdata/events.sha256"
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var first string
