@@ -442,7 +442,7 @@ func TestEnginesAndOracleAgreeOnRandomNetworks(t *testing.T) {
 		}
 		total.add(d)
 	}
-	total.done(t, nil, 2+cases/10)
+	total.done(t, nil, cases/20)
 }
 
 // aggregatesScenario is the small network of these tests: everything twice, with aggregates.

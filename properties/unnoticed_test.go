@@ -169,6 +169,19 @@ func TestEventsThatMeetADetection(t *testing.T) {
 	}
 }
 
+func TestWhatIsHeldGoesDownWithItsSession(t *testing.T) {
+	runs(t, `events:
+  - hold: {bundle: r1-bag1--r2-bag1, from: r1-bag1, silent: true}
+  - down: {bundle: r1-bag1--r2-bag1}
+  - release: {bundle: r1-bag1--r2-bag1, from: r1-bag1, silent: true}
+  - up: {bundle: r1-bag1--r2-bag1}
+`)
+	_, err := harness.ReadScenario("x.yaml", []byte("topology: prometheus-mini\nevents:\n  - down: {bundle: r1-bag1--r2-bag1}\n  - hold: {bundle: r1-bag1--r2-bag1, from: r1-bag1}\n"))
+	if err == nil || !strings.Contains(err.Error(), `x.yaml:4:20: field "events[1].hold.bundle"`) {
+		t.Errorf("a hold of a bundle that is down: got %v, want it refused where it stands", err)
+	}
+}
+
 func TestASampleThatRepeatsADownIsNoNewsOfIt(t *testing.T) {
 	series := []damping.Sample{{At: 0, Members: 32}, {At: time.Second, Members: 0}, {At: 3 * time.Second, Members: 0}, {At: time.Minute, Members: 32}}
 	sc, err := harness.ReadScenario("x.yaml", []byte("topology: prometheus-mini\ndamping: {bundle: [carrier-delay: {down: 10s}]}\n"))

@@ -172,6 +172,9 @@ type holding struct {
 
 func (e *Engine) holdWire(c state.Change) error {
 	w := e.wires[c.Bundle]
+	if w == nil && c.Kind == state.Release {
+		return nil // what waited went down with the session
+	}
 	if w == nil {
 		return fmt.Errorf("bundle %q: its session is down and cannot be held", e.topology.Bundles[c.Bundle].Name)
 	}

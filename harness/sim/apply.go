@@ -148,6 +148,9 @@ func (e *Engine) hold(c state.Change) error {
 	if c.FromB {
 		side = 1
 	}
+	if !x.up && c.Kind == state.Release {
+		return nil // what waited went down with the session
+	}
 	if !x.up {
 		return fmt.Errorf("bundle %q: its session is down and cannot be held", e.topology.Bundles[c.Bundle].Name)
 	}

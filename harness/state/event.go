@@ -394,6 +394,8 @@ func (e Event) expandBundle(t *topologies.Topology, b int32, members int) ([]Tim
 	kind := Hold
 	if e.Kind == "release" {
 		kind = Release
+	} else if members == 0 {
+		return nil, &FieldError{e.Kind, "bundle", e.Bundle, "the bundle is down and has no session"}
 	}
 	return []Timed{{0, Change{Kind: kind, Bundle: b, FromB: e.From == bundle.B}}}, nil
 }
