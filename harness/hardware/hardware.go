@@ -137,3 +137,28 @@ func (t *Table) Audits() []fib.Audit {
 	}
 	return t.audited
 }
+
+// Device is what a device's core holds, told and candidates included, with what its
+// hardware has. Drain is left to the engine.
+func (t *Table) Device(core *speakers.Core, prefixes []topologies.Prefix) state.Device {
+	dev := state.Device{Restarting: core.Restarting(), Routes: make([]state.Route, len(prefixes)), FIB: t.Audit(), Compared: t.Audits()}
+	var found []speakers.Candidate
+	for p := range dev.Routes {
+		decision := core.Decision(int32(p))
+		r := &dev.Routes[p]
+		r.Local, r.Valued, r.Bottleneck, r.Told = decision.Local, decision.Valued, decision.Bottleneck, state.Told(decision.Told)
+		for _, h := range decision.Hops {
+			r.Set = append(r.Set, state.Member(h))
+		}
+		if found = core.Candidates(int32(p), found[:0]); len(found) > 0 {
+			r.Candidates = make([]state.Candidate, len(found))
+		}
+		for i, c := range found {
+			r.Candidates[i] = state.Candidate{Bundle: c.Bundle, Path: c.Route.Path, Valued: c.Route.Valued, Value: c.Route.Value}
+		}
+		if entry, ok := t.Lookup(prefixes[p].Prefix); ok {
+			r.FIB = entry
+		}
+	}
+	return dev
+}

@@ -177,26 +177,7 @@ func (e *Engine) Snapshot() *state.Snapshot {
 }
 
 func (e *Engine) device(d int) state.Device {
-	dev := state.Device{Drain: e.drains[d], Restarting: e.away[int32(d)] || e.cores[d].Restarting(), Routes: make([]state.Route, len(e.topology.Prefixes)), FIB: e.tables[d].Audit(), Compared: e.tables[d].Audits()}
-	var found []speakers.Candidate
-	for p := range dev.Routes {
-		decision := e.cores[d].Decision(int32(p))
-		r := &dev.Routes[p]
-		r.Local, r.Valued, r.Bottleneck = decision.Local, decision.Valued, decision.Bottleneck
-		r.Told = state.Told(decision.Told)
-		for _, h := range decision.Hops {
-			r.Set = append(r.Set, state.Member(h))
-		}
-		found = e.cores[d].Candidates(int32(p), found[:0])
-		if len(found) > 0 {
-			r.Candidates = make([]state.Candidate, len(found))
-		}
-		for i, c := range found {
-			r.Candidates[i] = state.Candidate{Bundle: c.Bundle, Path: c.Route.Path, Valued: c.Route.Valued, Value: c.Route.Value}
-		}
-		if entry, ok := e.tables[d].Lookup(e.topology.Prefixes[p].Prefix); ok {
-			r.FIB = entry
-		}
-	}
+	dev := e.tables[d].Device(e.cores[d], e.topology.Prefixes)
+	dev.Drain, dev.Restarting = e.drains[d], dev.Restarting || e.away[int32(d)]
 	return dev
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/bagrig/bagrig/harness/state"
-	"github.com/bagrig/bagrig/speakers"
 )
 
 // Quiet implements state.Engine.
@@ -75,27 +74,7 @@ func compromised(d *state.Device) bool { return d.FIB.Compromises > 0 }
 
 func (e *Engine) device(d int) state.Device {
 	dev := &e.devices[d]
-	out := state.Device{
-		Drain: dev.drain, Restarting: dev.away || dev.core.Restarting(), Routes: make([]state.Route, e.prefixes),
-		FIB: e.tables[d].Audit(), Compared: e.tables[d].Audits(),
-	}
-	var found []speakers.Candidate
-	for p := range out.Routes {
-		decision := dev.core.Decision(int32(p))
-		r := &out.Routes[p]
-		r.Local, r.Valued, r.Bottleneck, r.Told = decision.Local, decision.Valued, decision.Bottleneck, state.Told(decision.Told)
-		for _, h := range decision.Hops {
-			r.Set = append(r.Set, state.Member(h))
-		}
-		if found = dev.core.Candidates(int32(p), found[:0]); len(found) > 0 {
-			r.Candidates = make([]state.Candidate, len(found))
-		}
-		for i, c := range found {
-			r.Candidates[i] = state.Candidate{Bundle: c.Bundle, Path: c.Route.Path, Valued: c.Route.Valued, Value: c.Route.Value}
-		}
-		if entry, ok := e.tables[d].Lookup(e.topology.Prefixes[p].Prefix); ok {
-			r.FIB = entry
-		}
-	}
+	out := e.tables[d].Device(dev.core, e.topology.Prefixes)
+	out.Drain, out.Restarting = dev.drain, out.Restarting || dev.away
 	return out
 }
