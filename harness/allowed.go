@@ -83,7 +83,7 @@ func (j *judge) isGood(t transition) bool {
 // order. Those in which routes do not settle, which trials can bring about, are
 // left out: they come in no order of the bundles itself.
 func (j *judge) steps(order, moment []transition) []*oracle.State {
-	states := []*oracle.State{moment[0].from}
+	states, from := []*oracle.State{moment[0].from}, j.damped
 	w := j.heard()
 	j.remember(w.devices, moment[0].from)
 	for i := range moment {
@@ -91,8 +91,8 @@ func (j *judge) steps(order, moment []transition) []*oracle.State {
 	}
 	for i := range order[:len(order)-1] {
 		order[i].put(&w, after)
-		if s := j.dampedOracle.StateOf(w.bundles, w.devices); s.Err() == nil {
-			states = append(states, s)
+		if s := j.dampedOracle.StateFrom(from, w.bundles, w.devices, nil); s.Err() == nil {
+			states, from = append(states, s), s
 		}
 	}
 	return append(states, moment[len(moment)-1].to)

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/bagrig/bagrig/damping"
-	"github.com/bagrig/bagrig/harness/oracle"
 	"github.com/bagrig/bagrig/harness/sim"
 	"github.com/bagrig/bagrig/harness/state"
 )
@@ -86,7 +85,7 @@ func (j *judge) clone() (*judge, error) {
 		}
 	}
 	if j.remembers {
-		made.dampedOracle = oracle.NewPlaced(j.net.Topology, made.levels())
+		made.dampedOracle = j.dampedOracle.With(made.levels())
 	}
 	return &made, nil
 }

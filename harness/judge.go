@@ -31,6 +31,7 @@ type judge struct {
 	dampedOracle  *oracle.Oracle
 	trueOracle    *oracle.Oracle
 	damped, truth *oracle.State
+	heardOf       *state.Snapshot // what was observed when damped was worked out
 	recent        map[string]*oracle.State
 	known         map[*topologies.Settings]uint64 // see numberOf
 	texts         map[string]uint64
@@ -181,7 +182,32 @@ func (j *judge) dampedState(toCome ...transition) *oracle.State {
 		t.put(&w, before)
 	}
 	j.remember(w.devices, j.damped)
-	return j.state("damped", j.dampedOracle, w)
+	from, retold := j.damped, []oracle.Place(nil)
+	if j.heardOf != j.observed {
+		from, retold = j.retold()
+	}
+	j.heardOf = j.observed
+	return j.state("damped", j.dampedOracle, w, from, retold)
+}
+
+// retold is the damped state, with the places where the speakers tell otherwise since
+// it was worked out; nil where nothing had been observed then.
+func (j *judge) retold() (from *oracle.State, places []oracle.Place) {
+	if j.heardOf == nil {
+		return nil, nil
+	}
+	for d := range j.observed.Devices {
+		was, now := j.heardOf.Devices[d].Routes, j.observed.Devices[d].Routes
+		if len(now) == 0 || &was[0] == &now[0] {
+			continue
+		}
+		for p := range now {
+			if !now[p].Told.SameValue(was[p].Told) {
+				places = append(places, oracle.Place{Device: d, Prefix: p})
+			}
+		}
+	}
+	return j.damped, places
 }
 
 // remember gives the devices the aggregates that they announced in a state:
@@ -213,10 +239,11 @@ func (j *judge) trueState() *oracle.State {
 	for _, b := range j.bundles {
 		w.bundles = append(w.bundles, oracle.Bundle{Capacity: b.there, Closed: b.closed})
 	}
-	return j.state("true", j.trueOracle, w)
+	return j.state("true", j.trueOracle, w, j.truth, nil)
 }
 
-func (j *judge) state(which string, o *oracle.Oracle, w world) *oracle.State {
+// state is that of a world, worked out from another state.
+func (j *judge) state(which string, o *oracle.Oracle, w world, from *oracle.State, retold []oracle.Place) *oracle.State {
 	key := j.key(which, w)
 	if s, ok := j.recent[key]; ok {
 		return s
@@ -224,7 +251,7 @@ func (j *judge) state(which string, o *oracle.Oracle, w world) *oracle.State {
 	if len(j.recent) >= recentStates {
 		clear(j.recent)
 	}
-	s := o.StateOf(w.bundles, w.devices)
+	s := o.StateFrom(from, w.bundles, w.devices, retold)
 	j.recent[key] = s
 	return s
 }

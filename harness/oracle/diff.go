@@ -30,8 +30,9 @@ type SessionChange struct {
 // Both must be states of one topology; their levels may differ.
 func Diff(a, b *State) []Change {
 	var changes []Change
+	differing := differing(a, b)
 	for d := range a.o.asn {
-		for p := range a.o.prefixes {
+		for _, p := range differing {
 			x, y := a.entry(d, p), b.entry(d, p)
 			c := Change{
 				Device: d, Prefix: p,
@@ -46,6 +47,27 @@ func Diff(a, b *State) []Change {
 		}
 	}
 	return changes
+}
+
+// differing lists the prefixes of which something may differ: all but those of
+// which the states share what was decided, and the forms of values too.
+func differing(a, b *State) (prefixes []int) {
+	forms := sameForms(a, b)
+	for p := range a.o.prefixes {
+		if !forms || a.rows[p] != b.rows[p] {
+			prefixes = append(prefixes, p)
+		}
+	}
+	return prefixes
+}
+
+func sameForms(a, b *State) bool {
+	for d := range a.rules {
+		if a.rules[d] != b.rules[d] && a.rules[d].form != b.rules[d].form {
+			return false
+		}
+	}
+	return true
 }
 
 // DiffSessions lists what all directed sessions are told otherwise in b than
@@ -66,8 +88,13 @@ func DiffOpenSessions(a, b, end *State) []SessionChange {
 
 func diffSessions(a, b, end *State) []SessionChange {
 	var changes []SessionChange
+	differing := differing(a, b)
 	for d := range a.o.asn {
-		for p := range a.o.prefixes {
+		prefixes := differing
+		if len(differing) < len(a.o.prefixes) && opens(a, b, end, d) {
+			prefixes = a.o.all
+		}
+		for _, p := range prefixes {
 			changes = appendSessions(changes, a, b, end, d, p)
 		}
 	}
@@ -78,6 +105,16 @@ func diffSessions(a, b, end *State) []SessionChange {
 			cmp.Compare(x.Prefix, y.Prefix))
 	})
 	return changes
+}
+
+// opens tells whether a session of the device is there in one of two states only.
+func opens(a, b, end *State, d int) bool {
+	for i := a.o.first[d]; i < a.o.first[d+1]; i++ {
+		if a.there[i] != b.there[i] && (end == nil || !end.there[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // appendSessions adds the changes of all sessions over which device d tells.
@@ -108,16 +145,14 @@ func appendSessions(changes []SessionChange, a, b, end *State, d, p int) []Sessi
 }
 
 func sameSet(a, b *State, device, prefix int) bool {
-	lo, hi := int(a.o.first[device]), int(a.o.first[device+1])
-	base := prefix * len(a.o.ends)
-	return slices.Equal(a.member[base+lo:base+hi], b.member[base+lo:base+hi]) &&
-		slices.Equal(a.share[base+lo:base+hi], b.share[base+lo:base+hi])
+	lo, hi, x, y := a.o.first[device], a.o.first[device+1], a.rows[prefix], b.rows[prefix]
+	return slices.Equal(x.member[lo:hi], y.member[lo:hi]) && slices.Equal(x.share[lo:hi], y.share[lo:hi])
 }
 
 // sameAttributes compares all of what the device tells but presence and value.
 // The form of a value that comes or goes comes and goes with it.
 func sameAttributes(a *State, x *entry, b *State, y *entry, device int) bool {
-	return x.down == y.down && x.warm == y.warm && samePath(&a.paths, x.told, &b.paths, y.told) &&
+	return x.down == y.down && x.warm == y.warm && samePath(x.told, y.told) &&
 		(x.tells != y.tells || a.form(device, x) == b.form(device, y))
 }
 
@@ -130,3 +165,8 @@ func compareBool(x, y bool) int {
 	}
 	return 1
 }
+
+// Shares tells that both states have one and the same decisions of a prefix, at all
+// devices, so that routes to it can differ in the form of a told value at most.
+// False says nothing.
+func (s *State) Shares(other *State, prefix int) bool { return s.rows[prefix] == other.rows[prefix] }

@@ -15,18 +15,38 @@ func (o *Oracle) State(b []Bundle) *State { return o.StateOf(b, nil) }
 // devices, both in topology order; devices nil are all in service with every
 // knob at its default. See State.Err for when it cannot.
 func (o *Oracle) StateOf(b []Bundle, devices []Device) *State {
+	s := o.begin(b, devices, nil)
+	if s.err == nil {
+		s.err = s.settleAll(nil)
+	}
+	if s.err != nil {
+		s.decideNothing()
+	}
+	return s
+}
+
+// decideNothing leaves no row open, so that a state with an error can be looked at.
+func (s *State) decideNothing() {
+	empty := s.o.emptyRow()
+	for p := range s.rows {
+		if s.rows[p] == nil {
+			s.rows[p] = empty
+		}
+	}
+}
+
+// begin is a state in which nothing is decided yet. What it was derived from, if
+// anything, lends it the rules of devices that have not changed.
+func (o *Oracle) begin(b []Bundle, devices []Device, from *State) *State {
 	s := &State{
-		o: o, err: o.err, paths: newPaths(),
+		o: o, err: o.err, devices: slices.Clone(devices), rows: make([]*row, len(o.prefixes)),
 		cap: make([]uint64, len(o.ends)), there: make([]bool, len(o.ends)), up: make([]bool, len(o.ends)), trial: make([]bool, len(o.ends)),
-		entries: make([]entry, len(o.prefixes)*len(o.asn)),
-		member:  make([]bool, len(o.prefixes)*len(o.ends)),
-		share:   make([]uint64, len(o.prefixes)*len(o.ends)),
 	}
 	if len(b) != o.bundles && s.err == nil {
 		s.err = fmt.Errorf("topology %q: states of %d bundles: want %d", o.name, len(b), o.bundles)
 	}
 	if s.err == nil {
-		s.rules, s.err = o.rules(devices)
+		s.rules, s.err = o.rules(devices, from)
 	}
 	if s.err != nil {
 		return s
@@ -38,65 +58,48 @@ func (o *Oracle) StateOf(b []Bundle, devices []Device) *State {
 			s.cap[i], s.there[i] = x.Capacity, x.Capacity > 0 || x.Open
 		}
 	}
-	before := map[place]bool{}
-	for d, x := range devices {
-		for _, p := range x.Announced {
-			before[place{d, int(p)}] = true
-		}
-	}
-	s.err = s.settleAll(before)
 	return s
 }
 
-// settlePrefixes settles all prefixes, given the aggregates that are open.
-func (s *State) settlePrefixes() error {
-	clear(s.entries)
-	clear(s.member)
-	clear(s.share)
-	w := work{State: s, stale: make([]bool, len(s.o.asn))}
-	for p := range s.o.prefixes {
-		if err := w.settle(p); err != nil {
-			return err
-		}
-	}
-	return nil
+func (o *Oracle) emptyRow() *row {
+	return &row{entries: make([]entry, len(o.asn)), member: make([]bool, len(o.ends)), share: make([]uint64, len(o.ends))}
 }
 
 // work settles one prefix after another.
 type work struct {
 	*State
-	entries []entry  // of the prefix, by device
-	member  []bool   // of the prefix, by session end
-	share   []uint64 // of the prefix, by session end
+	entries []entry // of the prefix, by device
+	row     *row    // that entries are of
+	own     bool    // row is this work's alone, so that it may be written to
 
 	prefix int
 	class  string  // of the prefix
-	stale  []bool  // by device: a neighbour tells something else since it decided
-	left   int     // devices that are stale
+	stale  queue   // devices of which a neighbour tells something else since they decided
 	set    []int32 // scratch: session ends of the set that is being decided
+	// Scratch, by session end: what is being decided.
+	member []bool
+	share  []uint64
 }
 
-// settle sweeps the devices upwards through the tiers and downwards again
-// until no device is stale. Routes spread from their origins, and each pair of
-// sweeps carries the right ones at least one hop on: first those that are not
-// warm, then those that are. A wrong one can live only as long as a path without
-// a loop, so more sweeps than twice the devices mean that the routes will not
-// settle.
+func newWork(s *State) *work {
+	return &work{
+		State: s, stale: newQueue(len(s.o.asn)),
+		member: make([]bool, len(s.o.ends)), share: make([]uint64, len(s.o.ends)),
+	}
+}
+
+// start turns to a prefix. A row that is somebody else's is copied before it is
+// written to.
+func (w *work) start(prefix int, from *row, own bool) {
+	w.prefix, w.class, w.row, w.entries, w.own = prefix, w.o.classes[prefix], from, from.entries, own
+}
+
+// settle decides a prefix from nothing.
 func (w *work) settle(prefix int) error {
-	devices, ends := len(w.o.asn), len(w.o.ends)
-	w.left, w.prefix, w.class = 0, prefix, w.o.classes[prefix]
-	_, conditional := w.o.aggregates[prefix]
-	w.entries = w.State.entries[prefix*devices : (prefix+1)*devices]
-	w.member = w.State.member[prefix*ends : (prefix+1)*ends]
-	w.share = w.State.share[prefix*ends : (prefix+1)*ends]
-	for i, d := range w.o.origins[prefix] {
-		value, open := w.o.value[prefix][i], true
-		if conditional {
-			value, open = w.open[place{int(d), prefix}]
-		}
-		if open {
-			w.entries[d] = w.origin(d, value)
-			w.entries[d].atomic = conditional && w.entries[d].present
+	w.start(prefix, w.o.emptyRow(), true)
+	for _, d := range w.o.origins[prefix] {
+		if own, ok := w.origin(d); ok {
+			w.entries[d] = own
 		}
 	}
 	for _, d := range w.o.origins[prefix] {
@@ -104,27 +107,58 @@ func (w *work) settle(prefix int) error {
 			w.spread(d)
 		}
 	}
-	for sweep := 0; w.left > 0; sweep++ {
-		if sweep > 2*devices {
-			return fmt.Errorf("topology %q: prefix %s: routes do not settle in %d sweeps up and down", w.o.name, w.o.prefixes[prefix], sweep)
+	return w.sweep()
+}
+
+// sweep goes upwards through the tiers and downwards again until no device is
+// stale. Routes spread from their origins, and each pair of
+// sweeps carries the right ones at least one hop on: first those that are not
+// warm, then those that are. A wrong one can live only as long as a path without
+// a loop, so more sweeps than twice the devices mean that the routes will not
+// settle.
+func (w *work) sweep() error {
+	for sweep := 0; w.stale.left > 0; sweep++ {
+		if sweep > 2*len(w.o.asn) {
+			w.stale.clear()
+			return fmt.Errorf("topology %q: prefix %s: routes do not settle in %d sweeps up and down", w.o.name, w.o.prefixes[w.prefix], sweep)
 		}
-		w.sweep(w.o.up)
-		w.sweep(w.o.down)
+		for at := w.stale.from(0); at >= 0; at = w.stale.from(at + 1) {
+			w.renew(w.o.up[at])
+		}
+		for at := w.stale.down(len(w.o.up) - 1); at >= 0; at = w.stale.down(at - 1) {
+			w.renew(w.o.up[at])
+		}
 	}
+	w.rows[w.prefix] = w.row
 	return nil
 }
 
-func (w *work) sweep(order []int32) {
-	for _, d := range order {
-		if w.stale[d] {
-			w.stale[d] = false
-			w.left--
-			old := w.entries[d]
-			w.entries[d] = w.decide(d)
-			if !old.sameTold(&w.entries[d]) {
-				w.spread(d)
-			}
-		}
+// renew lets a stale device decide.
+func (w *work) renew(d int32) {
+	w.stale.remove(w.o.rank[d])
+	old := &w.entries[d]
+	now, local := w.origin(d)
+	if !local {
+		now = w.decide(d)
+	}
+	lo, hi := w.o.first[d], w.o.first[d+1]
+	if local {
+		clear(w.member[lo:hi])
+		clear(w.share[lo:hi])
+	}
+	told := old.sameTold(&now)
+	if now == *old && slices.Equal(w.member[lo:hi], w.row.member[lo:hi]) && slices.Equal(w.share[lo:hi], w.row.share[lo:hi]) {
+		return
+	}
+	if !w.own {
+		w.row = &row{entries: slices.Clone(w.row.entries), member: slices.Clone(w.row.member), share: slices.Clone(w.row.share)}
+		w.entries, w.own = w.row.entries, true
+	}
+	w.entries[d] = now
+	copy(w.row.member[lo:hi], w.member[lo:hi])
+	copy(w.row.share[lo:hi], w.share[lo:hi])
+	if !told {
+		w.spread(d)
 	}
 }
 
@@ -132,22 +166,48 @@ func (w *work) sweep(order []int32) {
 // device tells something else. A device that originates the prefix never has to.
 func (w *work) spread(d int32) {
 	for i := w.o.first[d]; i < w.o.first[d+1]; i++ {
-		peer := w.o.ends[i].peer
-		if w.cap[i] > 0 && !w.stale[peer] && !w.entries[peer].local {
-			w.stale[peer] = true
-			w.left++
+		if peer := w.o.ends[i].peer; w.cap[i] > 0 && !w.entries[peer].local {
+			w.stale.add(w.o.rank[peer])
 		}
 	}
 }
 
-// origin is the entry of a device that originates the prefix, which has the
-// constant value: it uses nothing that neighbours tell.
-func (w *work) origin(d int32, constant uint64) entry {
+// origin is the entry of a device that originates the prefix now: it uses nothing
+// that neighbours tell.
+func (w *work) origin(d int32) (e entry, ok bool) {
+	_, conditional := w.o.aggregates[w.prefix]
+	for i, other := range w.o.origins[w.prefix] {
+		if other != d {
+			continue
+		}
+		constant, open := w.o.value[w.prefix][i], true
+		if conditional {
+			constant, open = w.open[place{int(d), w.prefix}]
+		}
+		if open {
+			e, ok = w.originated(d, constant), true
+			e.atomic = conditional && e.present
+		}
+	}
+	return e, ok
+}
+
+// originated is the entry of an own route whose value is the constant.
+func (w *work) originated(d int32, constant uint64) entry {
 	r := w.rules[d]
-	e := entry{reached: true, present: true, local: true, below: true, down: w.suppressed(d, w.prefix), warm: r.warm, told: emptyPath, sent: w.paths.prepend(w.o.asn[d], emptyPath)}
+	e := entry{reached: true, present: true, local: true, below: true, down: w.suppressed(d, w.prefix), warm: r.warm, sent: w.sent(d, nil)}
 	value, valued := r.originated(constant)
 	w.offer(d, &e, value, valued)
 	return r.drain(e)
+}
+
+// sent is the path with the device's ASN before it: the one that it tells already
+// where it is that.
+func (w *work) sent(d int32, told *path) *path {
+	if old := &w.entries[d]; old.sent != nil && samePath(old.told, told) {
+		return old.sent
+	}
+	return prepend(w.o.asn[d], told)
 }
 
 // offer gives the entry, complete but for it, its bottleneck value in bits/s
@@ -179,8 +239,8 @@ func (r *rules) drain(e entry) entry {
 	return entry{local: e.local, reached: e.local, valued: e.valued, bottleneck: e.bottleneck}
 }
 
-// decide makes the entry of a device from what its neighbours tell now, and
-// writes its multipath set and shares.
+// decide makes the entry of a device from what its neighbours tell now, with its
+// multipath set and shares.
 func (w *work) decide(d int32) entry {
 	lo, hi := w.o.first[d], w.o.first[d+1]
 	clear(w.member[lo:hi])
@@ -193,7 +253,10 @@ func (w *work) decide(d int32) entry {
 	best := &w.entries[peer]
 	below := w.o.role[peer] < w.o.role[d]
 	e := entry{reached: true, present: true, below: below, told: best.sent, down: !below || w.suppressed(d, w.prefix), warm: r.warm || best.warm}
-	e.sent = w.paths.prepend(w.o.asn[d], e.told)
+	e.sent = w.sent(d, e.told)
+	if e.sent.rest != e.told {
+		e.told = e.sent.rest // an equal one: what is shared is compared at once
+	}
 	found := w.weigh(d)
 	value, valued := r.bottleneck(&found, best)
 	w.offer(d, &e, value, valued)
@@ -240,7 +303,7 @@ func (w *work) choose(d int32) {
 		if w.cap[i] == 0 || !e.present || r.rejectDown && e.down || r.rejectWarm && e.warm {
 			continue
 		}
-		rank := int64(w.paths.length(e.sent))
+		rank := int64(e.sent.len())
 		if e.warm {
 			rank += rankWarm
 		}
