@@ -48,6 +48,11 @@ func runOne(ctx context.Context, sc *Scenario, opts RunOptions) (*state.Result, 
 	opts.Observer.Record(state.Record{Kind: "start", Event: -1, Text: res.Topology, Result: res})
 	err := play(ctx, sc, opts, res)
 	for _, c := range opts.Checks {
+		if w, ok := c.(state.Watcher); ok {
+			w.Ended(err)
+			res.Reached = w.Reached()
+			continue
+		}
 		res.Outcomes = append(res.Outcomes, c.Outcome())
 	}
 	res.Outcomes = append(res.Outcomes, sc.Thresholds.outcomes(res.Rows)...)

@@ -309,7 +309,7 @@ func (c *Containment) judge(m *state.Moment, f flow, log []state.NLRI, p permit,
 			continue // what replaces it counts by what it changes against the value before
 		case p.path > 0 && last.present && now.present && last.sameValue(now) && last.path != now.path:
 			c.tally.Path++
-		case i+1 < len(log) && now.present && now.path != last.path && c.strays(m, f, now.path):
+		case i+1 < len(log) && now.present && now.path != last.path && strays(m, f, now.path):
 			c.tally.Hunt++
 			hunting = true
 			continue // what follows counts by what it changes against the state before
@@ -344,7 +344,7 @@ func (c *Containment) judge(m *state.Moment, f flow, log []state.NLRI, p permit,
 
 // strays tells whether an AS_PATH is none that the graph has for the flow, before
 // the window or after it.
-func (c *Containment) strays(m *state.Moment, f flow, path uint64) bool {
+func strays(m *state.Moment, f flow, path uint64) bool {
 	from := sender(m.Network, f.dir)
 	for _, j := range []state.Judge{m.Window.Before, m.Damped} {
 		told := j.Route(from, int(f.prefix)).Told

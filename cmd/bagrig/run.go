@@ -106,6 +106,7 @@ func run(ctx context.Context, sc *harness.Scenario, schedule sim.Schedule, flags
 	if schedule.Mode == sim.Timed {
 		judged = append(judged, properties.NewTransients(-1))
 	}
+	judged = append(judged, properties.NewCoverage())
 	opts := harness.RunOptions{Checks: judged, Observer: observers{folder, progress}, Port: int(flags.port), Schedule: schedule}
 	var beside *report.Folder
 	if sc.Engine == harness.Both {
@@ -113,7 +114,7 @@ func run(ctx context.Context, sc *harness.Scenario, schedule sim.Schedule, flags
 		if beside, err = report.Create(filepath.Join(folder.Dir(), report.SimFolder), about); err != nil {
 			return err
 		}
-		opts.Checks, opts.SimChecks, opts.SimObserver = checks(sc), judged, observers{beside, progress}
+		opts.Checks, opts.SimChecks, opts.SimObserver = append(checks(sc), properties.NewCoverage()), judged, observers{beside, progress}
 	}
 	res, runErr := harness.Run(ctx, sc, opts)
 	progress.close()

@@ -208,6 +208,7 @@ type Result struct {
 	Lost        *Lost       // nil where none was
 	Overcount   []Overcount // at the baseline, and at the end where that differs
 	Agreement   *Agreement  // nil unless the run was played on both engines
+	Reached     []Reached   // of the Watcher among the checks; nil where there is none
 }
 
 // Overcount is what speakers tell over what the graph can carry, of all (device,
