@@ -30,6 +30,7 @@ type Options struct {
 	Observer state.Observer
 	Engine   string        // GoBGP or Sim; empty = GoBGP
 	Schedule sim.Schedule  // of Sim
+	Tap      sim.NewTap    // of Sim, which alone can have one; nil = there is none
 	Port     int           // see live.Options
 	Budget   time.Duration // see live.Options
 
@@ -116,6 +117,9 @@ func (r *Rig) newEngine() (state.Engine, error) {
 	o := r.opts
 	switch o.Engine {
 	case "", GoBGP:
+		if o.Tap != nil {
+			return nil, fmt.Errorf("engine %q: it has a tap: want %q", GoBGP, Sim)
+		}
 		e, err := live.New(live.Options{
 			Topology: o.Topology, Damping: o.Damping, Plan: o.Plan, Settings: o.Settings, Hardware: o.Hardware, Compare: o.Compare,
 			Port: o.Port, Budget: o.Budget, Progress: o.Observer.Progress, Entries: r.entries(),
@@ -127,7 +131,7 @@ func (r *Rig) newEngine() (state.Engine, error) {
 	case Sim:
 		e, err := sim.New(sim.Options{
 			Topology: o.Topology, Damping: o.Damping, Plan: o.Plan, Settings: o.Settings, Hardware: o.Hardware, Compare: o.Compare,
-			Schedule: o.Schedule, Progress: o.Observer.Progress, Entries: r.entries(),
+			Schedule: o.Schedule, Tap: o.Tap, Progress: o.Observer.Progress, Entries: r.entries(),
 		})
 		if err != nil {
 			return nil, err

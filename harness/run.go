@@ -16,6 +16,7 @@ type RunOptions struct {
 	Checks   []state.Check
 	Observer state.Observer
 	Schedule sim.Schedule  // of the sim engine
+	Tap      sim.NewTap    // of the sim engine, which alone can have one; nil = there is none
 	Port     int           // see live.Options
 	Budget   time.Duration // see live.Options
 
@@ -102,7 +103,7 @@ func play(ctx context.Context, sc *Scenario, opts RunOptions, res *state.Result)
 func (sc *Scenario) rigOptions(opts RunOptions) Options {
 	return Options{
 		Topology: sc.Topology, Damping: sc.Damping, Plan: sc.Plan, Settings: sc.Settings, Hardware: sc.Hardware, Compare: sc.Compare, Checks: opts.Checks,
-		Observer: opts.Observer, Engine: sc.Engine, Schedule: opts.Schedule, Port: opts.Port, Budget: opts.Budget,
+		Observer: opts.Observer, Engine: sc.Engine, Schedule: opts.Schedule, Tap: opts.Tap, Port: opts.Port, Budget: opts.Budget,
 		keep: opts.keep,
 	}
 }

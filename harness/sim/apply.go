@@ -193,6 +193,7 @@ func (e *Engine) startAgain(d int) (up []int32) {
 	dev.core = speakers.New(cfg)
 	dev.inbox, dev.others, dev.hashed = nil, nil, false
 	clear(dev.told)
+	e.tap.restarted(d)
 	e.input(d, speakers.Input{Kind: speakers.Originate})
 	for _, b := range up {
 		e.schedule.endOfRIB(b, d)

@@ -42,8 +42,8 @@ func (e *Engine) forwarding() uint64 {
 // hashTables adds what hardware forwards.
 func (e *Engine) hashTables(h *hash) {
 	for d := range e.tables {
-		for _, p := range e.topology.Prefixes {
-			entry, ok := e.tables[d].Lookup(p.Prefix)
+		for p := range e.topology.Prefixes {
+			entry, ok := e.lookup(d, p)
 			h.add(flags(ok), uint64(len(entry.Members)), uint64(len(entry.Dropped)))
 			for _, m := range entry.Members {
 				h.add(uint64(m.ID), uint64(m.Weight))

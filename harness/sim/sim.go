@@ -35,6 +35,7 @@ type Options struct {
 	Hardware []state.Hardware      // by device; nil = state.HardwareOf the topology
 	Compare  bool                  // keep a table of each overflow policy beside every table
 	Schedule Schedule
+	Tap      NewTap // makes what stands between the parts; nil = nothing does
 	// Progress hears how many Adj-RIB-In entries there are, after every round.
 	Progress func(stage string, done, total int)
 	// Entries is how many there will be when the network is quiet for the first
@@ -78,6 +79,7 @@ type Engine struct {
 	talk      []int       // by direction: messages sent
 	changes   *changes    // of what is told; nil = nobody wants to know
 	settling  *cycle      // of timers without an event
+	tap       *tapped     // nil = there is none
 }
 
 // device is one speaker.
@@ -158,7 +160,7 @@ func New(opts Options) (*Engine, error) {
 	e := &Engine{
 		opts: opts, topology: t, index: t.Index(), prefixes: len(t.Prefixes),
 		devices: make([]device, len(t.Devices)), sessions: make([]session, len(t.Bundles)), paths: paths{}, self: new(owner),
-		until: damping.Never, talk: make([]int, 2*len(t.Bundles)),
+		until: damping.Never, talk: make([]int, 2*len(t.Bundles)), tap: newTapped(t, opts.Tap),
 	}
 	if e.settings = slices.Clone(opts.Settings); e.settings == nil {
 		e.settings = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(t.Devices))

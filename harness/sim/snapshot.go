@@ -61,7 +61,7 @@ func (e *Engine) seen(d int) state.Device {
 	if dev.seen != nil && dev.marks < len(e.marks) && compromised(dev.seen) {
 		e.own(d)
 	}
-	if dev.seen == nil {
+	if dev.seen == nil || e.tap != nil {
 		made := e.device(d)
 		dev.seen = &made
 	}
@@ -76,5 +76,8 @@ func (e *Engine) device(d int) state.Device {
 	dev := &e.devices[d]
 	out := e.tables[d].Device(dev.core, e.topology.Prefixes)
 	out.Drain, out.Restarting = dev.drain, out.Restarting || dev.away
+	if e.tap != nil {
+		e.tapDevice(d, &out)
+	}
 	return out
 }

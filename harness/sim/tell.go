@@ -55,8 +55,7 @@ func (e *Engine) step(d int) error {
 	dump := dev.core.Restarting() // what it then tells is the first dump of its sessions
 	var err error
 	if e.settings[d].RIBBatch > 0 || len(in) == 0 {
-		e.effects, err = dev.core.Step(e.now, in, e.effects[:0])
-		if err == nil {
+		if err = e.stepCore(d, in); err == nil {
 			err = e.carry(d, dump)
 		}
 	}
@@ -64,7 +63,7 @@ func (e *Engine) step(d int) error {
 		if e.settings[d].RIBBatch > 0 || err != nil {
 			break
 		}
-		if e.effects, err = dev.core.Step(e.now, in[i:i+1], e.effects[:0]); err == nil {
+		if err = e.stepCore(d, in[i:i+1]); err == nil {
 			err = e.carry(d, dump)
 		}
 	}
@@ -110,6 +109,7 @@ func (e *Engine) tell(d int, prefix int32, route *speakers.Told, dump bool) {
 	dev := &e.devices[d]
 	now := e.heardAs(d, route)
 	dev.told[prefix] = now
+	e.tap.tells(d, prefix, route)
 	e.changes.add(d, prefix)
 	for i, l := range dev.links {
 		if !e.sessions[l.bundle].up {
@@ -126,6 +126,7 @@ func (e *Engine) tell(d int, prefix int32, route *speakers.Told, dump bool) {
 func (e *Engine) untell(d int, prefix int32) {
 	dev := &e.devices[d]
 	dev.told[prefix] = told{}
+	e.tap.tells(d, prefix, nil)
 	e.changes.add(d, prefix)
 	for _, l := range dev.links {
 		if e.sessions[l.bundle].up {
@@ -170,8 +171,17 @@ func (e *Engine) send(m message) {
 	e.pass(m)
 }
 
-// pass lets a message go, or wait where its direction is held.
+// pass lets a message go, or what the tap makes of it.
 func (e *Engine) pass(m message) {
+	if e.tap != nil {
+		e.tapMessage(m)
+		return
+	}
+	e.carryMessage(m)
+}
+
+// carryMessage lets a message go, or wait where its direction is held.
+func (e *Engine) carryMessage(m message) {
 	x := &e.sessions[m.dir/2]
 	if end := &x.ends[m.dir%2]; end.held || x.unseen {
 		end.waiting = append(end.waiting, m)
@@ -230,7 +240,7 @@ func (e *Engine) open(bundle int32) {
 	for side, d := range e.index.Ends[bundle] {
 		dev := &e.devices[d]
 		for p := range dev.told {
-			if t := &dev.told[p]; t.heard != nil && dev.core.Exports(bundle, *dev.core.Told(int32(p))) {
+			if t := &dev.told[p]; t.heard != nil && dev.core.Exports(bundle, *e.toldOf(d, int32(p))) {
 				e.send(message{dir: 2*bundle + int32(side), prefix: int32(p), dump: true, route: t.heard, path: t.path})
 			}
 		}
