@@ -43,7 +43,7 @@ func (r *Rig) Clone(opts CloneOptions) (*Rig, error) {
 	if opts.Observer == nil {
 		made.opts.Observer = silence{}
 	}
-	made.members, made.windows = slices.Clone(r.members), nil
+	made.members, made.windows, made.shown = slices.Clone(r.members), nil, nil
 	made.away, made.failing, made.transients = maps.Clone(r.away), r.failing.Clone(), nil
 	made.lost.part, made.lost.open = slices.Clone(r.lost.part), slices.Clone(r.lost.open)
 	own, err := engine.Clone()

@@ -69,6 +69,7 @@ type Rig struct {
 	epoch    time.Duration
 	baseline *state.Snapshot
 	snapshot *state.Snapshot
+	shown    *state.Moment // that checks saw last; nil = none
 	bringUp  state.Counters
 
 	established, quiet time.Duration
@@ -277,6 +278,7 @@ func (r *Rig) look(w *state.Window, settled bool) {
 		Network: r.net, Snapshot: r.snapshot, Settled: settled, Baseline: r.baseline,
 		Damped: r.judge.damped, True: r.judge.truth, Full: r.fullHealth(), Window: w,
 	}
+	m.Since = r.since(m)
 	if r.opts.keep != nil {
 		r.opts.keep(m)
 	}

@@ -271,8 +271,8 @@ func sender(n *state.Network, dir state.Direction) int {
 	return n.Index.Ends[dir.Bundle][0]
 }
 
-// counted is an NLRI that counts against the limit.
-type counted struct {
+// againstLimit is an NLRI that counts against the limit.
+type againstLimit struct {
 	last, now heard
 	nlri      *state.NLRI
 	idle      bool // it brought no new value and no presence
@@ -280,7 +280,7 @@ type counted struct {
 
 // judge follows one flow through a window.
 func (c *Containment) judge(m *state.Moment, f flow, log []state.NLRI, p permit, dumps []int) {
-	var against []counted
+	var against []againstLimit
 	last, others, exported := heardBefore(m, f), p.path, 0
 	if p.law {
 		exported = p.path
@@ -323,7 +323,7 @@ func (c *Containment) judge(m *state.Moment, f flow, log []state.NLRI, p permit,
 			others--
 		default:
 			c.tally.Counted++
-			against = append(against, counted{last, now, n, last.sameValue(now)})
+			against = append(against, againstLimit{last, now, n, last.sameValue(now)})
 		}
 		last, hunting = now, false
 	}
@@ -357,9 +357,9 @@ func strays(m *state.Moment, f flow, path uint64) bool {
 
 // report lists the NLRI beyond the limit: first those that brought nothing
 // new, then the last ones.
-func (c *Containment) report(m *state.Moment, f flow, against []counted, p permit, excess int) {
+func (c *Containment) report(m *state.Moment, f flow, against []againstLimit, p permit, excess int) {
 	slices.Reverse(against)
-	slices.SortStableFunc(against, func(a, b counted) int {
+	slices.SortStableFunc(against, func(a, b againstLimit) int {
 		switch {
 		case a.idle == b.idle:
 			return 0
@@ -379,7 +379,7 @@ func (c *Containment) report(m *state.Moment, f flow, against []counted, p permi
 }
 
 // reason says what an NLRI did, as far as it explains why it is too many.
-func (a counted) reason(n *state.Network) string {
+func (a againstLimit) reason(n *state.Network) string {
 	text := func(h heard) string { return valueText(n, h.present, h.valued, h.value) }
 	switch {
 	case !a.now.present && !a.last.present:

@@ -14,16 +14,20 @@ import (
 // every device holds, for every prefix, what the graph says: the candidates,
 // the multipath set with its shares, the bottleneck value and what it tells.
 // Hardware forwards over that set and over nothing else.
-type EndState struct{ ledger }
+type EndState struct {
+	ledger
+	news news
+}
 
 // NewEndState returns the check. Its worst value is the most routes that were
 // not as they should at one moment.
 func NewEndState() *EndState {
-	return &EndState{newLedger(EndStateName, 0, "routes")}
+	return &EndState{ledger: newLedger(EndStateName, 0, "routes")}
 }
 
 // Look implements state.Check. It counts as exercised once per route compared.
 func (c *EndState) Look(m *state.Moment) {
+	c.news.hear(m)
 	if !m.Settled || len(m.Snapshot.Held) > 0 {
 		return
 	}
@@ -31,14 +35,13 @@ func (c *EndState) Look(m *state.Moment) {
 		c.violate(m, "oracle", "no end state to compare with: %v", err)
 		return
 	}
-	wrong := 0
-	for d := range m.Snapshot.Devices {
-		for p := range m.Snapshot.Devices[d].Routes {
-			c.found.Exercised++
-			if text := c.compare(m, d, p); text != "" {
-				wrong++
-				c.violate(m, at(m.Network, d, p), "%s", text)
-			}
+	wrong, todo := 0, c.news.takeRoutes()
+	c.found.Exercised += len(m.Topology.Devices) * len(m.Topology.Prefixes)
+	for d, p := range todo.All() {
+		if text := c.compare(m, d, p); text != "" {
+			wrong++
+			c.violate(m, at(m.Network, d, p), "%s", text)
+			c.news.routes.Add(d, p)
 		}
 	}
 	c.worst(float64(wrong))

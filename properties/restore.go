@@ -16,8 +16,11 @@ import (
 // multipath sets must return, over the same bundles in the speaker and in hardware.
 type Restore struct {
 	ledger
-	played bool // a window has passed since the baseline
-	broken bool // something was degraded since the network was last found restored
+	constants
+	news   news
+	keeps  []bool // by prefix: told values keep a trace of what they were
+	played bool   // a window has passed since the baseline
+	broken bool   // something was degraded since the network was last found restored
 }
 
 // NewRestore returns the check. Its worst value is the most routes that had not
@@ -27,6 +30,10 @@ func NewRestore() *Restore { return &Restore{ledger: newLedger(RestoreName, 0, "
 // Look implements state.Check. It counts as exercised once per return from
 // something that had an effect.
 func (c *Restore) Look(m *state.Moment) {
+	if c.learn(m) {
+		c.learnPrefixes(m)
+	}
+	c.news.hear(m)
 	if m.Window != nil {
 		c.played = true
 		c.broken = c.broken || m.Window.Effect != state.NoEffect
@@ -38,24 +45,31 @@ func (c *Restore) Look(m *state.Moment) {
 		c.found.Exercised++
 		c.broken = false
 	}
-	wrong, dampings := 0, m.ToldDampings()
+	wrong, todo := 0, c.news.takeRoutes()
 	for p := range m.Topology.Prefixes {
-		forgets := true
-		for d := range m.Topology.Devices {
-			forgets = forgets && dampings(d, p).Forgets
-		}
 		compare := change
-		if !forgets {
+		if c.keeps[p] {
 			compare = changeOfSet
 		}
-		for d := range m.Snapshot.Devices {
+		for d := range todo.Devices(p) {
 			if text := compare(m.Network, &m.Snapshot.Devices[d].Routes[p], "the baseline", &m.Baseline.Devices[d].Routes[p]); text != "" {
 				wrong++
 				c.violate(m, at(m.Network, d, p), "%s", text)
+				c.news.routes.Add(d, p)
 			}
 		}
 	}
 	c.worst(float64(wrong))
+}
+
+// learnPrefixes finds the prefixes that do not return in everything.
+func (c *Restore) learnPrefixes(m *state.Moment) {
+	c.keeps = make([]bool, len(m.Topology.Prefixes))
+	for p := range c.keeps {
+		for d := range m.Topology.Devices {
+			c.keeps[p] = c.keeps[p] || !c.dampings(d, p).Forgets
+		}
+	}
 }
 
 // change says in what a route differs from an earlier one, hardware included

@@ -14,6 +14,9 @@ import (
 // nothing (law 4).
 type ToldWithinLaw struct {
 	ledger
+	constants
+	news news
+	told counted          // places that count as exercised
 	past map[[2]int]*past // by device and prefix; only where bad news may be kept back
 }
 
@@ -57,38 +60,53 @@ func NewToldWithinLaw() *ToldWithinLaw {
 // pipeline whose told stages have no memory needs none. The pipeline is that of
 // the device and the prefix; what bundle stages do is in the bottleneck value.
 func (c *ToldWithinLaw) Look(m *state.Moment) {
-	dampings := m.ToldDampings()
-	for d := range m.Snapshot.Devices {
-		for p := range m.Snapshot.Devices[d].Routes {
-			r, damped := &m.Snapshot.Devices[d].Routes[p], dampings(d, p)
-			highest := r.Bottleneck
-			if late := damped.Law.Late; late > 0 {
-				highest = c.highest(m, d, p, late)
-			}
-			final := m.Settled || damped.Memoryless
-			switch {
-			case r.Told.Present && !r.Reachable():
-				c.violate(m, at(m.Network, d, p), "tells %s without a route", toldText(m.Network, r.Told))
-				continue
-			case m.Snapshot.Devices[d].Drain == topologies.Drained:
-				if r.Told.Present {
-					c.violate(m, at(m.Network, d, p), "tells %s although it is drained", toldText(m.Network, r.Told))
-				}
-				continue
-			case r.Told.Valued && !r.Valued || r.Told.Present && r.Valued && !r.Told.Valued && final:
-				c.violate(m, at(m.Network, d, p), "tells %s: its bottleneck value is %s", toldText(m.Network, r.Told), bottleneckText(m.Network, r))
-				continue
-			case !r.Told.Valued:
-				continue
-			}
-			c.found.Exercised++
-			low, high := damped.Law.Range(r.Bottleneck)
-			if !m.Settled {
-				_, high = damped.Law.Range(highest)
-			}
-			c.value(m, d, p, r, float64(low), float64(high), final)
+	if c.learn(m) {
+		c.told = newCounted(m)
+	}
+	c.news.hear(m)
+	todo := c.news.takeRoutes()
+	if !c.timeless {
+		todo.AddAll()
+	}
+	for d, p := range todo.All() {
+		before := c.found.Violated
+		c.told.put(d, p, c.place(m, d, p))
+		if c.found.Violated > before {
+			c.news.routes.Add(d, p)
 		}
 	}
+	c.found.Exercised += c.told.n
+}
+
+// place judges what a device tells of a prefix, and is false where that is no value.
+func (c *ToldWithinLaw) place(m *state.Moment, d, p int) bool {
+	r, damped := &m.Snapshot.Devices[d].Routes[p], c.dampings(d, p)
+	highest := r.Bottleneck
+	if late := damped.Law.Late; late > 0 {
+		highest = c.highest(m, d, p, late)
+	}
+	final := m.Settled || damped.Memoryless
+	switch {
+	case r.Told.Present && !r.Reachable():
+		c.violate(m, at(m.Network, d, p), "tells %s without a route", toldText(m.Network, r.Told))
+		return false
+	case m.Snapshot.Devices[d].Drain == topologies.Drained:
+		if r.Told.Present {
+			c.violate(m, at(m.Network, d, p), "tells %s although it is drained", toldText(m.Network, r.Told))
+		}
+		return false
+	case r.Told.Valued && !r.Valued || r.Told.Present && r.Valued && !r.Told.Valued && final:
+		c.violate(m, at(m.Network, d, p), "tells %s: its bottleneck value is %s", toldText(m.Network, r.Told), bottleneckText(m.Network, r))
+		return false
+	case !r.Told.Valued:
+		return false
+	}
+	low, high := damped.Law.Range(r.Bottleneck)
+	if !m.Settled {
+		_, high = damped.Law.Range(highest)
+	}
+	c.value(m, d, p, r, float64(low), float64(high), final)
+	return true
 }
 
 // highest is the highest bottleneck value of the last late.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/bagrig/bagrig/fib"
 	"github.com/bagrig/bagrig/harness/state"
@@ -139,26 +140,84 @@ func (t *Table) Audits() []fib.Audit {
 }
 
 // Device is what a device's core holds, told and candidates included, with what its
-// hardware has. Drain is left to the engine.
-func (t *Table) Device(core *speakers.Core, prefixes []topologies.Prefix) state.Device {
-	dev := state.Device{Restarting: core.Restarting(), Routes: make([]state.Route, len(prefixes)), FIB: t.Audit(), Compared: t.Audits()}
+// hardware has. Drain is left to the engine. It shares what is as it was in an
+// earlier one, which may be nil.
+func (t *Table) Device(core *speakers.Core, prefixes []topologies.Prefix, last *state.Device) state.Device {
+	dev := state.Device{Restarting: core.Restarting(), FIB: t.Audit(), Compared: t.Audits()}
+	if last != nil {
+		dev.Routes = last.Routes
+	}
 	var found []speakers.Candidate
-	for p := range dev.Routes {
+	for p := range prefixes {
+		found = core.Candidates(int32(p), found[:0])
+		r := state.Route{}
+		if last != nil {
+			r = last.Routes[p]
+		}
 		decision := core.Decision(int32(p))
-		r := &dev.Routes[p]
+		same := last != nil && r.Local == decision.Local && r.Valued == decision.Valued && r.Bottleneck == decision.Bottleneck && r.Told.Same(state.Told(decision.Told))
 		r.Local, r.Valued, r.Bottleneck, r.Told = decision.Local, decision.Valued, decision.Bottleneck, state.Told(decision.Told)
-		for _, h := range decision.Hops {
-			r.Set = append(r.Set, state.Member(h))
+		same = t.carried(&r, prefixes[p].Prefix) && same
+		same = members(&r, decision.Hops) && same
+		same = candidates(&r, found) && same
+		if same {
+			continue
 		}
-		if found = core.Candidates(int32(p), found[:0]); len(found) > 0 {
-			r.Candidates = make([]state.Candidate, len(found))
+		if last == nil && p == 0 {
+			dev.Routes = make([]state.Route, len(prefixes))
+		} else if last != nil && &dev.Routes[0] == &last.Routes[0] {
+			dev.Routes = slices.Clone(last.Routes)
 		}
-		for i, c := range found {
-			r.Candidates[i] = state.Candidate{Bundle: c.Bundle, Path: c.Route.Path, Valued: c.Route.Valued, Value: c.Route.Value}
-		}
-		if entry, ok := t.Lookup(prefixes[p].Prefix); ok {
-			r.FIB = entry
-		}
+		dev.Routes[p] = r
 	}
 	return dev
+}
+
+// carried gives a route what hardware has for it, and tells whether that is as before.
+func (t *Table) carried(r *state.Route, prefix netip.Prefix) bool {
+	entry, _ := t.Lookup(prefix)
+	if entry.Same(r.FIB) {
+		return true
+	}
+	r.FIB = entry
+	return false
+}
+
+// members gives a route its multipath set, and tells whether that is as before.
+func members(r *state.Route, hops []speakers.Hop) bool {
+	if slices.EqualFunc(r.Set, hops, func(m state.Member, h speakers.Hop) bool { return m == state.Member(h) }) {
+		return true
+	}
+	r.Set = nil
+	if len(hops) > 0 {
+		r.Set = make([]state.Member, len(hops))
+	}
+	for i, h := range hops {
+		r.Set[i] = state.Member(h)
+	}
+	return false
+}
+
+// candidates gives a route its candidates, and tells whether they are as before.
+func candidates(r *state.Route, found []speakers.Candidate) bool {
+	of := func(c *speakers.Candidate) state.Candidate {
+		return state.Candidate{Bundle: c.Bundle, Path: c.Route.Path, Valued: c.Route.Valued, Value: c.Route.Value}
+	}
+	if len(r.Candidates) == len(found) {
+		same := true
+		for i := range found {
+			same = same && r.Candidates[i].Same(of(&found[i]))
+		}
+		if same {
+			return true
+		}
+	}
+	r.Candidates = nil
+	if len(found) > 0 {
+		r.Candidates = make([]state.Candidate, len(found))
+	}
+	for i := range found {
+		r.Candidates[i] = of(&found[i])
+	}
+	return false
 }

@@ -19,7 +19,7 @@ import (
 // announced before, and what devices tell of their own accord. Each state is worked
 // out from the one before, and holds what one worked out from nothing holds.
 func TestAStateWorkedOutFromAnotherIsTheStateItself(t *testing.T) {
-	shared, decided := 0, 0
+	marked, decided := 0, 0
 	for seed := range uint64(600) {
 		n, _ := random(seed, seed%3 > 0)
 		n.randomKnobs(seed)
@@ -63,17 +63,13 @@ func TestAStateWorkedOutFromAnotherIsTheStateItself(t *testing.T) {
 			if diff := cmp.Diff(oracle.DiffOpenSessions(last, got, got), oracle.DiffOpenSessions(last, apart, apart)); diff != "" {
 				t.Fatalf("seed %d, step %d: differences of open sessions:\n%s", seed, step, diff)
 			}
-			for p := range n.Prefixes {
-				decided++
-				if got.Shares(last, p) {
-					shared++
-				}
-			}
+			decided += len(n.Devices) * len(n.Prefixes)
+			got.Mark(last, false, func(int, int) { marked++ })
 			last = got
 		}
 	}
-	if shared < decided/20 || shared > decided*19/20 {
-		t.Errorf("%d of %d prefixes are shared with the state before: want some, and not all", shared, decided)
+	if marked < decided/20 || marked > decided*3/4 {
+		t.Errorf("%d of %d routes may differ from the state before: want some, and not all", marked, decided)
 	}
 }
 

@@ -166,7 +166,42 @@ func compareBool(x, y bool) int {
 	return 1
 }
 
-// Shares tells that both states have one and the same decisions of a prefix, at all
-// devices, so that routes to it can differ in the form of a told value at most.
-// False says nothing.
-func (s *State) Shares(other *State, prefix int) bool { return s.rows[prefix] == other.rows[prefix] }
+// Mark calls mark for every place of which the states may answer otherwise: of the
+// device's route, or of what it tells and to whom. With heard, also where what
+// neighbours tell the device may be something else. Both must be states of one topology.
+func (s *State) Mark(since *State, heard bool, mark func(device, prefix int)) {
+	for d := range s.o.asn {
+		if s.otherwise(since, d) {
+			for p := range s.o.prefixes {
+				mark(d, p)
+			}
+		}
+	}
+	for p := range s.o.prefixes {
+		now, was := s.rows[p], since.rows[p]
+		if now == was {
+			continue
+		}
+		for d := range now.entries {
+			same := now.entries[d] == was.entries[d]
+			if !same || !sameSet(s, since, d, p) {
+				mark(d, p)
+			}
+			if same || !heard {
+				continue
+			}
+			for _, e := range s.o.ends[s.o.first[d]:s.o.first[d+1]] {
+				mark(int(e.peer), p)
+			}
+		}
+	}
+}
+
+// otherwise tells whether a device has other sessions, or writes values in another form.
+func (s *State) otherwise(since *State, d int) bool {
+	lo, hi := s.o.first[d], s.o.first[d+1]
+	if s.rules == nil || since.rules == nil {
+		return true
+	}
+	return !slices.Equal(s.there[lo:hi], since.there[lo:hi]) || s.rules[d].form != since.rules[d].form
+}

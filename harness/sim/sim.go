@@ -87,6 +87,7 @@ type device struct {
 	owner  *owner        // who may change core, told and the table
 	marks  int           // how many of the engine's the table has heard of
 	seen   *state.Device // as the last snapshot had it; nil = something has changed since
+	last   *state.Device // as the last snapshot had it, what has changed since or not; nil = there was none
 	core   *speakers.Core
 	told   []told // by prefix
 	drain  topologies.DrainState

@@ -40,6 +40,7 @@ type Moment struct {
 	Damped, True Judge
 	Full         bool    // everything is as it was before the first event
 	Window       *Window // the window that settled just now; else nil
+	Since        *Since  // nil = everything may differ from whatever was shown before
 }
 
 // Window is the time from the start of an event to the moment when the network
