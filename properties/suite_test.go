@@ -97,6 +97,7 @@ type suite struct {
 	plan      damping.Plan
 	rig       *harness.Rig
 	checks    []state.Check
+	note      func(error) error
 	exercised map[string]int
 }
 
@@ -115,8 +116,10 @@ func (s *suite) start() error {
 	}
 	s.checks = All()
 	var err error
+	var all []state.Check
+	all, s.note = watched(s.checks)
 	s.rig, err = harness.Start(s.t.Context(), harness.Options{
-		Topology: s.maker.t, Damping: s.plan.Default, Plan: &s.plan, Checks: s.checks, Budget: standstill,
+		Topology: s.maker.t, Damping: s.plan.Default, Plan: &s.plan, Checks: all, Budget: standstill,
 	})
 	return err
 }
@@ -127,6 +130,9 @@ func (s *suite) stop() {
 	}
 	for _, c := range s.checks {
 		s.exercised[c.Name()] += c.Outcome().Exercised
+	}
+	if err := s.note(nil); err != nil {
+		s.t.Error(err)
 	}
 	if err := s.rig.Close(); err != nil {
 		s.t.Errorf("close: %v", err)

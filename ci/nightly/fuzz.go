@@ -22,12 +22,7 @@ const mostInputs = 5
 // fuzz runs one target until its time is over. Each failing input is taken out of
 // the target's corpus, since one in it would be all that is ever found, and goes back
 // there at the end, one of each failure.
-func (n *night) fuzz(ctx context.Context, p *part, deadline time.Time) {
-	binary, err := n.binary(ctx, p)
-	if err != nil {
-		p.stop(ctx, err)
-		return
-	}
+func (n *night) fuzz(ctx context.Context, p *part, binary string, deadline time.Time) {
 	var inputs []input
 	for len(inputs) < mostInputs && time.Until(deadline) >= time.Second {
 		e, err := n.fuzzOnce(ctx, p, binary, time.Until(deadline))
@@ -41,6 +36,9 @@ func (n *night) fuzz(ctx context.Context, p *part, deadline time.Time) {
 		}
 		if e.code == 0 && !e.expired {
 			p.pass()
+			if p.Executions == 0 {
+				p.Note = "all of its time went into the corpus that there is"
+			}
 			break
 		}
 		in, ok, err := n.takeInput(p, e.output)

@@ -174,16 +174,24 @@ func newNight(ctx context.Context, cfg config, started time.Time, targets []targ
 
 // part runs one part in its share of what is left.
 func (n *night) part(ctx context.Context, p *part) {
-	started, share := time.Now(), n.share(p)
+	started := time.Now()
+	var binary string
+	var err error
+	if p.Kind == kindFuzz {
+		binary, err = n.binary(ctx, p) // in the time of all, and not in that of the target
+	}
+	share, begun := n.share(p), time.Now()
 	p.GivenS, p.Status = share.Seconds(), statusRunning
-	fmt.Fprintf(n.cfg.log, "%s %s: %.0f s ... ", p.Kind, p.name(), share.Seconds())
+	fmt.Fprintf(n.cfg.log, "%s: %.0f s ... ", p.name(), share.Seconds())
 	switch {
+	case err != nil:
+		p.stop(ctx, err)
 	case share < time.Second:
 		p.Status, p.Note = statusNotRun, "no time was left"
 	case p.Kind == kindFuzz:
-		n.fuzz(ctx, p, started.Add(share))
+		n.fuzz(ctx, p, binary, begun.Add(share))
 	default:
-		n.suite(ctx, p, started.Add(share))
+		n.suite(ctx, p, begun.Add(share))
 	}
 	p.TookS = time.Since(started).Seconds()
 	fmt.Fprintf(n.cfg.log, "%s\n", strings.Join(strings.Fields(fmt.Sprint(p.Status, " ", p.did(), " ", p.Note)), " "))
