@@ -28,11 +28,11 @@ func (j *judge) allowed(moment []transition) []state.SessionChange {
 	for _, t := range moment {
 		inOrder = append(inOrder, t.to)
 	}
+	if len(moment) == 1 {
+		return oneChange(moment[0])
+	}
 	m := newMerge()
 	m.add(inOrder, end)
-	if len(moment) == 1 {
-		return m.list()
-	}
 	all := inOrder
 	for _, order := range j.orders(moment) {
 		states := j.steps(order, moment)
@@ -44,6 +44,14 @@ func (j *judge) allowed(moment []transition) []state.SessionChange {
 		m.flows[f].times = max(m.flows[f].times, way.count(f))
 	}
 	return m.list()
+}
+
+// oneChange is what one transition by itself lets sessions be told, each flow once.
+func oneChange(t transition) (list []state.SessionChange) {
+	for _, c := range oracle.DiffOpenSessions(t.from, t.to, t.to) {
+		list = append(list, state.SessionChange{Dir: c.Dir, Prefix: int32(c.Prefix), Told: c.Told, Path: c.Path, Cut: c.Cut})
+	}
+	return list
 }
 
 // orders gives the transitions good news first and bad news first, each kind

@@ -24,7 +24,8 @@ type judge struct {
 	net           *state.Network
 	observed      *state.Snapshot // nil before the first quiet
 	seen          int             // counts what was observed, where that matters
-	remembers     bool            // damping with a memory stands on some told value
+	dampings      func(device, prefix int) *state.ToldDamping
+	remembers     bool // damping with a memory stands on some told value
 	bundles       []heardBundle
 	devices       []oracle.Device
 	first         []topologies.Settings // by device, as they were before the first event
@@ -60,9 +61,9 @@ func newJudge(net *state.Network, settings []topologies.Settings) (*judge, error
 	j := &judge{
 		net: net, recent: map[string]*oracle.State{}, forgetful: map[int]bool{}, devices: make([]oracle.Device, len(net.Topology.Devices)),
 		known: map[*topologies.Settings]uint64{}, texts: map[string]uint64{},
-		trueOracle: oracle.New(net.Topology, nil),
+		trueOracle: oracle.New(net.Topology, nil), dampings: net.ToldDampings(),
 	}
-	j.dampedOracle = oracle.NewPlaced(net.Topology, j.levels())
+	j.dampedOracle = j.trueOracle.With(j.levels())
 	j.first = settings
 	if j.first == nil {
 		j.first = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(j.devices))
@@ -84,20 +85,25 @@ func newJudge(net *state.Network, settings []topologies.Settings) (*judge, error
 
 // levels are the values that devices tell, by the damping of each place.
 func (j *judge) levels() oracle.Level {
-	at, known := j.net.ToldDampings(), map[int]func(damping.Value) damping.Value{}
+	at, known := j.dampings, map[int]func(damping.Value) damping.Value{}
+	levels := map[*state.ToldDamping]func(damping.Value) damping.Value{}
 	for d := range j.net.Topology.Devices {
 		for p := range j.net.Topology.Prefixes {
 			t := at(d, p)
+			if levels[t] != nil {
+				continue
+			}
 			if known[t.Rule] == nil {
 				known[t.Rule] = level(t.Pipeline)
 			}
+			levels[t] = known[t.Rule]
 			j.remembers = j.remembers || !t.Memoryless
 		}
 	}
 	return func(device, prefix int, in damping.Value) damping.Value {
 		t := at(device, prefix)
 		if t.Memoryless || j.observed == nil {
-			return known[t.Rule](in)
+			return levels[t](in)
 		}
 		return observed(j.observed.Devices[device].Routes[prefix].Told)
 	}
@@ -502,7 +508,7 @@ func (j *judge) setDevice(c state.Change) error {
 // they had before the first event, and have ended no session.
 func (j *judge) asAtFirst() bool {
 	for i, d := range j.devices {
-		if d.Drain != topologies.Live || !reflect.DeepEqual(*d.Settings, j.first[i]) {
+		if d.Drain != topologies.Live || d.Settings != &j.first[i] && !reflect.DeepEqual(*d.Settings, j.first[i]) {
 			return false
 		}
 	}

@@ -69,8 +69,8 @@ type timedChange struct {
 type openRow struct {
 	row  state.Row
 	ends []int // devices at which its changes are seen first
-	told map[[2]int]bool
-	sets map[[2]int]bool
+	told state.Places
+	sets state.Places
 	true bool // a true state changed
 	lost bool // what a bundle loses unseen changed
 	log  []state.NLRI
@@ -166,7 +166,7 @@ func (w *window) openDue() error {
 		}
 		row := &openRow{
 			row:  state.Row{Index: r.played, Event: e, Start: r.Now(), Effect: state.NoEffect},
-			told: map[[2]int]bool{}, sets: map[[2]int]bool{},
+			told: r.places(), sets: r.places(),
 		}
 		r.played++
 		r.engine.Mark(r.mark())
@@ -459,13 +459,12 @@ func (w *window) account(t transition) *openRow {
 		row = w.last
 	}
 	for _, c := range oracle.Diff(t.from, t.to) {
-		at := [2]int{c.Device, c.Prefix}
 		if c.Told {
-			row.told[at] = true
+			row.told.Add(c.Device, c.Prefix)
 			row.row.Last = w.rig.Now() - row.row.Start
 		}
 		if c.Weights {
-			row.sets[at] = true
+			row.sets.Add(c.Device, c.Prefix)
 		}
 	}
 	return row
@@ -500,7 +499,7 @@ func (w *window) finished() []state.Row {
 	var rows []state.Row
 	for _, o := range w.rows {
 		row := o.row
-		row.Told, row.Sets = len(o.told), len(o.sets)
+		row.Told, row.Sets = o.told.Len(), o.sets.Len()
 		switch {
 		case row.Told > 0:
 			row.Effect = state.Changed

@@ -204,6 +204,11 @@ func (r *Rig) watchTransients() {
 	}
 }
 
+// places is an empty set of places of the network.
+func (r *Rig) places() state.Places {
+	return state.NewPlaces(len(r.net.Topology.Devices), len(r.net.Topology.Prefixes))
+}
+
 // mark names the event that started last, as hardware audits have it.
 func (r *Rig) mark() string {
 	if r.played == 0 {
@@ -275,7 +280,7 @@ func (r *Rig) Now() time.Duration { return r.engine.Now() - r.epoch }
 func (r *Rig) look(w *state.Window, settled bool) {
 	r.wear.see(r.snapshot, r.mark())
 	m := &state.Moment{
-		Network: r.net, Snapshot: r.snapshot, Settled: settled, Baseline: r.baseline,
+		Network: r.net, Dampings: r.judge.dampings, Snapshot: r.snapshot, Settled: settled, Baseline: r.baseline,
 		Damped: r.judge.damped, True: r.judge.truth, Full: r.fullHealth(), Window: w,
 	}
 	m.Since = r.since(m)

@@ -26,6 +26,7 @@ import (
 // damping.Law.Adverts of the window's time.
 type Containment struct {
 	ledger
+	constants
 	tally    Tally
 	remember []bool          // by prefix: some device damps it, or what it follows from, with a memory; nil = not known yet
 	owed     map[flow]permit // of windows in which UPDATEs were held
@@ -126,9 +127,9 @@ func compareFlows(a, b flow) int {
 
 // allowance is what every flow may carry in a window.
 func (c *Containment) allowance(m *state.Moment) func(flow) permit {
-	byGraph, dampings := allowance(m.Window.Allowed), m.ToldDampings()
-	if c.remember == nil {
-		c.learn(m, dampings)
+	byGraph := allowance(m.Window.Allowed)
+	if c.constants.learn(m) {
+		c.learnPrefixes(m)
 	}
 	// Communities alone change where a device is drained or set otherwise, or an
 	// aggregate takes a prefix's place above.
@@ -136,6 +137,9 @@ func (c *Containment) allowance(m *state.Moment) func(flow) permit {
 		slices.ContainsFunc(m.Topology.Prefixes, func(p topologies.Prefix) bool { return p.Aggregate != nil && p.Aggregate.Suppress })
 	received := map[[2]int]int{}
 	for i := range m.Window.Log {
+		if !slices.Contains(c.remember, true) {
+			break // law 2 has no say
+		}
 		n := &m.Window.Log[i]
 		to, _ := peer(m.Network, sender(m.Network, n.Dir), n.Dir.Bundle)
 		received[[2]int{to, int(n.Prefix)}]++
@@ -147,7 +151,7 @@ func (c *Containment) allowance(m *state.Moment) func(flow) permit {
 			return p
 		}
 		from := sender(m.Network, f.dir)
-		law := dampings(from, int(f.prefix)).Law
+		law := c.dampings(from, int(f.prefix)).Law
 		causes := m.Window.Own[from]
 		for _, p := range c.family[f.prefix] {
 			causes += received[[2]int{from, p}]
@@ -168,15 +172,15 @@ func (c *Containment) owe(w *state.Window) {
 	}
 }
 
-// learn works out which prefixes follow from one another, and of which damping
+// learnPrefixes works out which prefixes follow from one another, and of which damping
 // with a memory is on the way: an aggregate changes because its more-specifics do,
 // and they are told otherwise because it does.
-func (c *Containment) learn(m *state.Moment, dampings func(device, prefix int) *state.ToldDamping) {
+func (c *Containment) learnPrefixes(m *state.Moment) {
 	c.remember, c.family = make([]bool, len(m.Topology.Prefixes)), make([][]int, len(m.Topology.Prefixes))
 	for p := range c.remember {
 		c.family[p] = append(c.family[p], p)
 		for d := range m.Topology.Devices {
-			c.remember[p] = c.remember[p] || !dampings(d, p).Memoryless
+			c.remember[p] = c.remember[p] || !c.dampings(d, p).Memoryless
 		}
 	}
 	for a, prefix := range m.Topology.Prefixes {

@@ -16,7 +16,8 @@ import (
 // Hardware forwards over that set and over nothing else.
 type EndState struct {
 	ledger
-	news news
+	news    news
+	answers answers
 }
 
 // NewEndState returns the check. Its worst value is the most routes that were
@@ -49,7 +50,7 @@ func (c *EndState) Look(m *state.Moment) {
 
 func (c *EndState) compare(m *state.Moment, d, p int) string {
 	got := &m.Snapshot.Devices[d].Routes[p]
-	want := m.Damped.Route(d, p)
+	want := c.answers.ofRoute(m.Damped, d, p)
 	if m.Snapshot.Devices[d].Drain == topologies.Drained {
 		// What a device would tell if it told anything is nobody's concern.
 		want.Bottleneck, want.Valued = got.Bottleneck, got.Valued
@@ -57,7 +58,7 @@ func (c *EndState) compare(m *state.Moment, d, p int) string {
 	if text := difference(m.Network, "the speaker", got, "the graph", want); text != "" {
 		return text
 	}
-	if text := candidateDifference(m.Network, got.Candidates, m.Damped.Receives(d, p)); text != "" {
+	if text := candidateDifference(m.Network, got.Candidates, c.answers.ofReceives(m.Damped, d, p)); text != "" {
 		return text
 	}
 	return hardwareDifference(m.Network, got)

@@ -44,6 +44,34 @@ func (n *news) take(from *state.Places) state.Places {
 	return taken
 }
 
+// answers asks the graph without making room anew each time.
+type answers struct {
+	route    state.Route
+	receives []state.Candidate
+}
+
+// ofRoute is Judge.Route, valid until the next call.
+func (a *answers) ofRoute(j state.Judge, device, prefix int) *state.Route {
+	if j, ok := j.(interface {
+		RouteInto(r *state.Route, device, prefix int)
+	}); ok {
+		j.RouteInto(&a.route, device, prefix)
+		return &a.route
+	}
+	return j.Route(device, prefix)
+}
+
+// ofReceives is Judge.Receives, valid until the next call.
+func (a *answers) ofReceives(j state.Judge, device, prefix int) []state.Candidate {
+	if j, ok := j.(interface {
+		AppendReceives(got []state.Candidate, device, prefix int) []state.Candidate
+	}); ok {
+		a.receives = j.AppendReceives(a.receives[:0], device, prefix)
+		return a.receives
+	}
+	return j.Receives(device, prefix)
+}
+
 // counted is the number of places at which something holds, as far as a rule has
 // looked.
 type counted struct {

@@ -28,11 +28,13 @@ import (
 // sets apart.
 type Proportion struct {
 	ledger
-	given  given
-	news   news
-	hops   []hops  // by prefix
-	sets   []int   // by prefix: sets of two or more members
-	beyond []int32 // by prefix, then device: see way.beyond
+	given   given
+	news    news
+	answers answers
+	shares  []uint64 // room
+	hops    []hops   // by prefix
+	sets    []int    // by prefix: sets of two or more members
+	beyond  []int32  // by prefix, then device: see way.beyond
 }
 
 // NewProportion returns the check. Its worst value is the error of half (b) as a
@@ -136,10 +138,11 @@ func hopsOf(m *state.Moment) func(prefix int) hops {
 
 // hardware judges half (a) and returns the bound.
 func (c *Proportion) hardware(m *state.Moment, d, p int, r *state.Route) float64 {
-	shares := make([]uint64, len(r.Set))
-	for i, s := range r.Set {
-		shares[i] = s.Share
+	shares := c.shares[:0]
+	for _, s := range r.Set {
+		shares = append(shares, s.Share)
 	}
+	c.shares = shares
 	bound, by := m.Hardware[d].Bound(shares), "the bound of "+string(m.Hardware[d].Algorithm())
 	e := shareError(r.FIB.Members, r.Set)
 	if given := r.FIB.Compromise; given != "" {
@@ -158,7 +161,7 @@ func (c *Proportion) hardware(m *state.Moment, d, p int, r *state.Route) float64
 
 // truth judges half (b).
 func (c *Proportion) truth(m *state.Moment, d, p int, r *state.Route, bound, allowed float64) {
-	want := m.True.Route(d, p)
+	want := c.answers.ofRoute(m.True, d, p)
 	if !sameBundles(r.Set, want.Set) {
 		onlyGot, onlyWant := setDifference(r.Set, want.Set)
 		c.worst(mostMargin)

@@ -233,15 +233,21 @@ func (s *State) Err() error { return s.err }
 // are zero; Local stays, and so does the bottleneck value of what it would
 // choose if it were live.
 func (s *State) Route(device, prefix int) *state.Route {
+	r := &state.Route{}
+	s.RouteInto(r, device, prefix)
+	return r
+}
+
+// RouteInto writes Route over another one, in whose room for a set it puts its own.
+func (s *State) RouteInto(r *state.Route, device, prefix int) {
 	e := s.entry(device, prefix)
-	r := &state.Route{Local: e.local, Set: s.set(device, prefix), Valued: e.valued, Bottleneck: e.bottleneck}
+	*r = state.Route{Local: e.local, Set: s.set(r.Set[:0], device, prefix), Valued: e.valued, Bottleneck: e.bottleneck}
 	if e.present {
 		r.Told = state.Told{
 			Present: true, Valued: e.tells, Value: e.value, Form: s.form(device, e),
 			Path: e.told.list(), Down: e.down, Warm: e.warm, Atomic: e.atomic,
 		}
 	}
-	return r
 }
 
 // form says which communities carry the value that the device tells.
@@ -252,8 +258,7 @@ func (s *State) form(device int, e *entry) string {
 	return s.rules[device].form
 }
 
-func (s *State) set(device, prefix int) []state.Member {
-	var set []state.Member
+func (s *State) set(set []state.Member, device, prefix int) []state.Member {
 	row := s.rows[prefix]
 	for i := s.o.first[device]; i < s.o.first[device+1]; i++ {
 		if row.member[i] {
@@ -279,7 +284,11 @@ func (s *State) TellsTo(device, prefix int, bundle int32) bool {
 // for each session that brings one, ascending by bundle: the Adj-RIB-In before
 // the device's own loop check and decision. Paths are as received.
 func (s *State) Receives(device, prefix int) []state.Candidate {
-	var got []state.Candidate
+	return s.AppendReceives(nil, device, prefix)
+}
+
+// AppendReceives appends what Receives gives.
+func (s *State) AppendReceives(got []state.Candidate, device, prefix int) []state.Candidate {
 	for i := s.o.first[device]; i < s.o.first[device+1]; i++ {
 		peer := int(s.o.ends[i].peer)
 		e := s.entry(peer, prefix)

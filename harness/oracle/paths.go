@@ -1,54 +1,41 @@
 package oracle
 
+import "slices"
+
 // path is an AS path: an ASN before another path. The empty one, of a route that
-// its own device originates, is nil. It is not written to, so that states share it.
+// its own device originates, is nil. It is not written to, so that states and those
+// who look at them share it.
 type path struct {
-	asn    uint32
-	length int32
-	rest   *path
+	asns []uint32
+	rest *path
 }
 
 // prepend gives the path with asn before it.
 func prepend(asn uint32, rest *path) *path {
-	return &path{asn: asn, length: rest.len() + 1, rest: rest}
+	asns := make([]uint32, 1, rest.len()+1)
+	asns[0] = asn
+	return &path{asns: append(asns, rest.list()...), rest: rest}
 }
 
-func (p *path) len() int32 {
+func (p *path) len() int {
 	if p == nil {
 		return 0
 	}
-	return p.length
+	return len(p.asns)
 }
 
-func (p *path) holds(asn uint32) bool {
-	for ; p != nil; p = p.rest {
-		if p.asn == asn {
-			return true
-		}
-	}
-	return false
-}
+func (p *path) holds(asn uint32) bool { return p != nil && slices.Contains(p.asns, asn) }
 
-// list writes the path out; nil for the empty one.
+// list is the path written out; nil for the empty one.
 func (p *path) list() []uint32 {
 	if p == nil {
 		return nil
 	}
-	asns := make([]uint32, 0, p.length)
-	for ; p != nil; p = p.rest {
-		asns = append(asns, p.asn)
-	}
-	return asns
+	return p.asns
 }
 
-// samePath tells whether two paths are equal. They share what follows from the
-// same place, so that most are compared at their first number.
+// samePath tells whether two paths are equal. States that come from one another
+// share most, so that the numbers are seldom looked at.
 func samePath(p, q *path) bool {
-	for p != q {
-		if p == nil || q == nil || p.asn != q.asn || p.length != q.length {
-			return false
-		}
-		p, q = p.rest, q.rest
-	}
-	return true
+	return p == q || p.len() == q.len() && slices.Equal(p.list(), q.list())
 }

@@ -32,6 +32,7 @@ type Network struct {
 // Moment is what a check sees: the network at quiet.
 type Moment struct {
 	*Network
+	Dampings func(device, prefix int) *ToldDamping // what Network.ToldDampings gives; nil = not looked up yet
 	Snapshot *Snapshot
 	Settled  bool      // no pending timer can change anything
 	Baseline *Snapshot // the settled snapshot before the first event; Snapshot itself at that moment
@@ -41,6 +42,14 @@ type Moment struct {
 	Full         bool    // everything is as it was before the first event
 	Window       *Window // the window that settled just now; else nil
 	Since        *Since  // nil = everything may differ from whatever was shown before
+}
+
+// ToldDampings is Network.ToldDampings.
+func (m *Moment) ToldDampings() func(device, prefix int) *ToldDamping {
+	if m.Dampings != nil {
+		return m.Dampings
+	}
+	return m.Network.ToldDampings()
 }
 
 // Window is the time from the start of an event to the moment when the network
