@@ -49,6 +49,13 @@ func (c *Restore) Look(m *state.Moment) {
 			compare = changeOfSet
 		}
 		for d := range m.Snapshot.Devices {
+			if c.unseen(m, d, "its sets, weights and hardware; what it tells is judged") {
+				if where, text := changeOfTellings(m, d, p, forgets); text != "" {
+					wrong++
+					c.violate(m, where, "%s", text)
+				}
+				continue
+			}
 			if text := compare(m.Network, &m.Snapshot.Devices[d].Routes[p], "the baseline", &m.Baseline.Devices[d].Routes[p]); text != "" {
 				wrong++
 				c.violate(m, at(m.Network, d, p), "%s", text)

@@ -44,6 +44,20 @@ type Options struct {
 	// Entries is how many Adj-RIB-In entries the network will hold when it is
 	// quiet for the first time, for Progress; 0 = unknown.
 	Entries int
+	// External devices, by device, as state.PlaceExternal gives them; nil = none.
+	External []*state.External
+	Outside  Outside // how wires reach them
+	// Tap, if any, gets every message as wire.Config has it; see Tapper.
+	Tap Tapper
+}
+
+// Tapper gets what wires carry: messages of a session, in order in each direction, and
+// from several goroutines at a time.
+type Tapper interface {
+	// Message is read from the end of a bundle's session; it must not be kept.
+	Message(dir state.Direction, message []byte)
+	// Closed tells that the session has ended: what comes of it is of a new one.
+	Closed(bundle int32)
 }
 
 // The stages that Options.Progress hears of.
@@ -76,9 +90,10 @@ type Engine struct {
 	index    *topologies.Index
 	plan     plan
 	block    *block
+	foreign  foreign
 	prefixes *gobgp.Prefixes
-	cores    []*speakers.Core
-	speakers []*gobgp.Speaker
+	cores    []*speakers.Core // by device; nil = external
+	speakers []*gobgp.Speaker // by device; nil = external
 	tables   []hardware.Table
 	wires    []*wire.Wire // by bundle; nil while down
 	members  []int        // by bundle
@@ -141,6 +156,9 @@ func New(opts Options) (_ *Engine, err error) {
 	if e.block, e.plan, err = takeBlock(opts.Port, t, e.index); err != nil {
 		return nil, err
 	}
+	if err = e.outsiders(opts.External); err != nil {
+		return nil, err
+	}
 	list := make([]netip.Prefix, len(t.Prefixes))
 	for i, p := range t.Prefixes {
 		list[i] = p.Prefix
@@ -181,6 +199,10 @@ func (e *Engine) startSpeakers(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		e.progress(StageStart, i, len(e.topology.Devices))
+		if e.isFar(i) {
+			e.cores, e.speakers = append(e.cores, nil), append(e.speakers, nil)
+			continue
+		}
 		cfg := e.coreConfig(i)
 		core := speakers.New(cfg)
 		s, err := gobgp.Start(ctx, gobgp.Options{
@@ -200,9 +222,11 @@ func (e *Engine) peersOf(cfg speakers.Config, device int) []gobgp.Peer {
 	var peers []gobgp.Peer
 	for _, s := range cfg.Sessions {
 		addrs, end := e.plan.session[s.Bundle], e.end(s.Bundle, device)
-		peers = append(peers, gobgp.Peer{
+		peer := gobgp.Peer{
 			Bundle: s.Bundle, Local: addrs[end], Remote: addrs[1-end], ASN: s.NeighborASN, Above: s.NeighborRole >= cfg.Role,
-		})
+		}
+		e.nextHops(&peer)
+		peers = append(peers, peer)
 	}
 	return peers
 }
@@ -217,8 +241,8 @@ func (e *Engine) end(bundle int32, device int) int {
 
 // Originate implements state.Engine.
 func (e *Engine) Originate() error {
-	for _, s := range e.speakers {
-		s.Input(speakers.Input{Kind: speakers.Originate})
+	for d := range e.speakers {
+		e.input(d, speakers.Input{Kind: speakers.Originate})
 	}
 	return nil
 }
@@ -239,7 +263,7 @@ func (e *Engine) OnRound(f func()) { e.onRound = f }
 func (e *Engine) Next() time.Duration {
 	next := damping.Never
 	for d, c := range e.cores {
-		if !e.away[int32(d)] {
+		if c != nil && !e.away[int32(d)] {
 			next = min(next, c.Next())
 		}
 	}
@@ -266,16 +290,36 @@ func (e *Engine) Close() error {
 		if w != nil {
 			errs = append(errs, w.Cut())
 			e.wires[b] = nil
+			e.untap(int32(b))
 		}
 	}
 	errs = append(errs, e.waitFallen())
-	errs = append(errs, parallel(len(e.speakers), func(i int) error { return e.speakers[i].Close() }))
+	errs = append(errs, parallel(len(e.speakers), func(i int) error {
+		if e.speakers[i] == nil {
+			return nil
+		}
+		return e.speakers[i].Close()
+	}), e.closeListeners())
 	e.speakers = nil
 	if e.block != nil {
 		errs = append(errs, e.block.release())
 	}
 	running.Store(false)
 	return errors.Join(errs...)
+}
+
+// tap is what wires give their messages to, or nil.
+func (e *Engine) tap() func(state.Direction, []byte) {
+	if e.opts.Tap == nil {
+		return nil
+	}
+	return e.opts.Tap.Message
+}
+
+func (e *Engine) untap(bundle int32) {
+	if e.opts.Tap != nil {
+		e.opts.Tap.Closed(bundle)
+	}
 }
 
 func (e *Engine) progress(stage string, done, total int) {

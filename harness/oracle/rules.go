@@ -16,6 +16,9 @@ import (
 type Device struct {
 	Settings *topologies.Settings // nil = all knobs at their defaults
 	Drain    topologies.DrainState
+	// Whole devices have their bundles at full health, and off trial, as long as their
+	// sessions are there: what happens to members at the other end they cannot know.
+	Whole bool
 	// Announced are the aggregates that the device announced before, by their
 	// prefix: between the thresholds an aggregate stays as it was.
 	Announced []int32

@@ -40,12 +40,25 @@ func (o *Oracle) StateOf(b []Bundle, devices []Device) *State {
 	}
 	before := map[place]bool{}
 	for d, x := range devices {
+		if x.Whole {
+			s.makeWhole(d)
+		}
 		for _, p := range x.Announced {
 			before[place{d, int(p)}] = true
 		}
 	}
 	s.err = s.settleAll(before)
 	return s
+}
+
+// makeWhole puts a device's ends of its bundles at full health.
+func (s *State) makeWhole(device int) {
+	for i := s.o.first[device]; i < s.o.first[device+1]; i++ {
+		s.trial[i] = false
+		if s.there[i] {
+			s.cap[i] = s.o.ends[i].full
+		}
+	}
 }
 
 // settlePrefixes settles all prefixes, given the aggregates that are open.
