@@ -190,7 +190,21 @@ func (j *judge) dampedState(toCome ...transition) *oracle.State {
 		t.put(&w, before)
 	}
 	j.remember(w.devices, j.damped)
+	j.choose(w.devices)
 	return j.state("damped", j.dampedOracle, w)
+}
+
+// choose gives the external devices the paths that they tell on.
+func (j *judge) choose(devices []oracle.Device) {
+	for d := range devices {
+		if j.observed == nil || !j.net.IsExternal(d) {
+			continue
+		}
+		devices[d].Paths = make([][]uint32, len(j.net.Topology.Prefixes))
+		for p := range devices[d].Paths {
+			devices[d].Paths[p] = j.observed.Devices[d].Routes[p].Told.Path
+		}
+	}
 }
 
 // remember gives the devices the aggregates that they announced in a state:

@@ -130,23 +130,16 @@ func (c *ToldWithinLaw) external(m *state.Moment, told *state.ToldDamping, d, p 
 	}
 }
 
-// changeOfTellings says in what an external device's tellings differ from those at the
-// baseline, with or without their values, and where, or gives "".
-func changeOfTellings(m *state.Moment, d, p int, values bool) (string, string) {
+// changeOfTellings says in what the values that an external device tells differ from
+// those at the baseline, and where, or gives "". Presence is EndState's to judge.
+func changeOfTellings(m *state.Moment, d, p int) (where, text string) {
+	before := *m
+	before.Snapshot = m.Baseline
 	for _, b := range m.Index.Of[d] {
-		before := *m
-		before.Snapshot = m.Baseline
 		now, was := tellsOver(m, d, p, int32(b)), tellsOver(&before, d, p, int32(b))
-		text := func(t *state.Telling) string {
-			if t == nil {
-				return "nothing"
-			}
-			return fmt.Sprintf("%s, AS_PATH %v", valueText(m.Network, true, t.Valued, t.Value), t.Path)
-		}
-		same := now == nil && was == nil || now != nil && was != nil && slices.Equal(now.Path, was.Path) &&
-			(!values || now.Valued == was.Valued && (!now.Valued || now.Value == was.Value))
-		if !same {
-			return session(m.Network, d, int32(b), p), fmt.Sprintf("told: it tells %s, at the baseline %s", text(now), text(was))
+		if now != nil && was != nil && (now.Valued != was.Valued || now.Valued && now.Value != was.Value) {
+			return session(m.Network, d, int32(b), p), fmt.Sprintf("told: it tells %s, at the baseline %s",
+				valueText(m.Network, true, now.Valued, now.Value), valueText(m.Network, true, was.Valued, was.Value))
 		}
 	}
 	return "", ""

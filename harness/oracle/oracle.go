@@ -167,6 +167,8 @@ type State struct {
 	err   error
 	paths paths
 
+	devices []Device // nil = all with their defaults
+
 	rules []*rules // by device; nil with an error
 	cap   []uint64 // by session end: bits/s, 0 = nothing heard over it is used
 	there []bool   // by session end: there is a session
