@@ -7,6 +7,7 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/bagrig/bagrig/damping"
@@ -73,6 +74,7 @@ type Rig struct {
 	played   int            // events so far
 	closed   bool
 	epoch    time.Duration
+	zero     *atomic.Int64 // epoch, for any goroutine
 	baseline *state.Snapshot
 	snapshot *state.Snapshot
 	bringUp  state.Counters
@@ -109,7 +111,7 @@ func Start(ctx context.Context, opts Options) (_ *Rig, err error) {
 		}
 	}
 	r := &Rig{
-		opts: opts, members: fullMembers(opts.Topology), away: map[int32]bool{}, failing: state.NewFailing(opts.Topology),
+		opts: opts, zero: new(atomic.Int64), members: fullMembers(opts.Topology), away: map[int32]bool{}, failing: state.NewFailing(opts.Topology),
 		net: &state.Network{Topology: opts.Topology, Index: opts.Topology.Index(), Damping: opts.Damping, Plan: opts.Plan, Hardware: opts.Hardware, External: external},
 	}
 	r.lost = losses{net: r.net, part: make([]float64, len(opts.Topology.Bundles)), open: make([]int, len(opts.Topology.Bundles))}
@@ -133,7 +135,7 @@ func (r *Rig) newEngine() (state.Engine, error) {
 		e, err := live.New(live.Options{
 			Topology: o.Topology, Damping: o.Damping, Plan: o.Plan, Settings: o.Settings, Hardware: o.Hardware, Compare: o.Compare,
 			Port: o.Port, Budget: o.Budget, Progress: o.Observer.Progress, Entries: r.entries(),
-			External: r.net.External, Outside: o.Outside, Tap: o.Tap,
+			External: r.net.External, Outside: o.Outside, Tap: r.tapped(),
 		})
 		if err != nil {
 			return nil, err
@@ -153,6 +155,23 @@ func (r *Rig) newEngine() (state.Engine, error) {
 		return e, nil
 	}
 	return nil, fmt.Errorf("engine %q: want one of %q", o.Engine, Engines())
+}
+
+// tapped gives Options.Tap the time since the baseline, or the engine's until then.
+func (r *Rig) tapped() live.Tapper {
+	if r.opts.Tap == nil {
+		return nil
+	}
+	return &sinceBaseline{r.opts.Tap, r.zero}
+}
+
+type sinceBaseline struct {
+	live.Tapper
+	zero *atomic.Int64
+}
+
+func (s *sinceBaseline) Message(dir state.Direction, virtual time.Duration, message []byte) {
+	s.Tapper.Message(dir, virtual-time.Duration(s.zero.Load()), message)
 }
 
 // ErrNoWires means that something needs real sessions, and the engine has none.
@@ -219,6 +238,7 @@ func (r *Rig) bringUpNetwork(ctx context.Context) error {
 		}
 	}
 	r.epoch = r.engine.Now()
+	r.zero.Store(int64(r.epoch))
 	r.summed = r.epoch
 	r.bringUp = r.engine.Counters()
 	r.engine.Record(true)

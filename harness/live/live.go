@@ -54,9 +54,11 @@ type Options struct {
 // Tapper gets what wires carry: messages of a session, in order in each direction, and
 // from several goroutines at a time.
 type Tapper interface {
-	// Message is read from the end of a bundle's session; it must not be kept.
-	Message(dir state.Direction, message []byte)
-	// Closed tells that the session has ended: what comes of it is of a new one.
+	// Opened begins a session of a bundle, between the addresses of its A and B.
+	Opened(bundle int32, ends [2]netip.Addr)
+	// Message was read from one end, at a virtual time; it must not be kept.
+	Message(dir state.Direction, virtual time.Duration, message []byte)
+	// Closed ends the session.
 	Closed(bundle int32)
 }
 
@@ -109,6 +111,7 @@ type Engine struct {
 	past     state.Counters
 	pastLog  []state.NLRI
 	now      time.Duration
+	clock    atomic.Int64 // now, for any goroutine
 	fences   uint32
 	rounds   atomic.Int64
 	record   atomic.Bool
@@ -271,7 +274,10 @@ func (e *Engine) Next() time.Duration {
 }
 
 // Advance implements state.Engine.
-func (e *Engine) Advance(to time.Duration) { e.now = max(e.now, to) }
+func (e *Engine) Advance(to time.Duration) {
+	e.now = max(e.now, to)
+	e.clock.Store(int64(e.now))
+}
 
 // Close implements state.Engine. It may be called at any time, and again: a
 // second call does nothing, since another engine may run by then.
@@ -313,7 +319,20 @@ func (e *Engine) tap() func(state.Direction, []byte) {
 	if e.opts.Tap == nil {
 		return nil
 	}
-	return e.opts.Tap.Message
+	return func(dir state.Direction, message []byte) {
+		e.opts.Tap.Message(dir, time.Duration(e.clock.Load()), message)
+	}
+}
+
+func (e *Engine) openTap(bundle int32) {
+	if e.opts.Tap == nil {
+		return
+	}
+	ends := e.plan.session[bundle]
+	if s, end := e.foreign.session[bundle], e.foreign.end[bundle]; s != nil {
+		ends[end], ends[1-end] = s.Address.Addr(), s.Local
+	}
+	e.opts.Tap.Opened(bundle, ends)
 }
 
 func (e *Engine) untap(bundle int32) {

@@ -312,6 +312,7 @@ func (e *Engine) dial(ctx context.Context, bundles []int32) error {
 		limit <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-limit }()
+			e.openTap(b)
 			w, err := wire.Dial(ctx, wire.Config{
 				Bundle: b, A: e.plan.session[b][0], B: e.plan.session[b][1], Port: e.opts.Port, Budget: e.opts.Budget,
 				Fence: gobgp.FencePrefix, Index: e.prefixes.Index, Record: &e.record, Sink: e,
@@ -321,6 +322,7 @@ func (e *Engine) dial(ctx context.Context, bundles []int32) error {
 				err = fmt.Errorf("%w: %w", ErrNoConvergence, err)
 			}
 			if err != nil {
+				e.untap(b)
 				cancel(fmt.Errorf("bundle %q: %w", e.topology.Bundles[b].Name, err))
 				return
 			}
