@@ -97,6 +97,7 @@ func (j *judge) steps(order, moment []transition) []*oracle.State {
 	for i := range moment {
 		moment[i].put(&w, before)
 	}
+	j.choose(w.devices)
 	for i := range order[:len(order)-1] {
 		order[i].put(&w, after)
 		if s := j.dampedOracle.StateFrom(from, w.bundles, w.devices, nil); s.Err() == nil {

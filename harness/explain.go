@@ -131,6 +131,9 @@ func (s *Scene) Explain(device, prefix int) (*Explanation, error) {
 	if !ok {
 		return nil, fmt.Errorf("scenario %q: its engine cannot explain", s.Scenario)
 	}
+	if s.Network.IsExternal(device) {
+		return nil, fmt.Errorf("device %q: it is external, and nobody can see how it decides: want a speaker of the rig, such as one of its neighbours", s.Network.Topology.Devices[device].Name)
+	}
 	return &Explanation{
 		Scene: s, Device: device, Prefix: prefix, Core: e.Explain(device, prefix),
 		Entry: s.Snapshot.Devices[device].Routes[prefix].FIB,

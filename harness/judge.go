@@ -69,7 +69,7 @@ func newJudge(net *state.Network, settings []topologies.Settings) (*judge, error
 		j.first = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(j.devices))
 	}
 	for i := range j.first {
-		j.devices[i].Settings = &j.first[i]
+		j.devices[i].Settings, j.devices[i].Whole = &j.first[i], net.IsExternal(i)
 	}
 	for i, b := range net.Topology.Bundles {
 		info := net.BundleInfo(i)
@@ -88,6 +88,7 @@ func (j *judge) levels() oracle.Level {
 	at, known := j.dampings, map[int]func(damping.Value) damping.Value{}
 	levels := map[*state.ToldDamping]func(damping.Value) damping.Value{}
 	for d := range j.net.Topology.Devices {
+		j.remembers = j.remembers || j.net.IsExternal(d)
 		for p := range j.net.Topology.Prefixes {
 			t := at(d, p)
 			if levels[t] != nil {
@@ -102,6 +103,15 @@ func (j *judge) levels() oracle.Level {
 	}
 	return func(device, prefix int, in damping.Value) damping.Value {
 		t := at(device, prefix)
+		// Of an external device too it takes what that tells for given, so that what it
+		// tells wrong is found there and not behind it; where it tells nothing, the graph
+		// says what is missing.
+		if j.observed != nil && j.net.IsExternal(device) {
+			if told := j.observed.Devices[device].Routes[prefix].Told; told.Present {
+				return observed(told)
+			}
+			return levels[t](in)
+		}
 		if t.Memoryless || j.observed == nil {
 			return levels[t](in)
 		}
@@ -188,6 +198,7 @@ func (j *judge) dampedState(toCome ...transition) *oracle.State {
 		t.put(&w, before)
 	}
 	j.remember(w.devices, j.damped)
+	j.choose(w.devices)
 	from, retold := j.damped, []oracle.Place(nil)
 	if j.heardOf != j.observed {
 		from, retold = j.retold()
@@ -214,6 +225,19 @@ func (j *judge) retold() (from *oracle.State, places []oracle.Place) {
 		}
 	}
 	return j.damped, places
+}
+
+// choose gives the external devices the paths that they tell on.
+func (j *judge) choose(devices []oracle.Device) {
+	for d := range devices {
+		if j.observed == nil || !j.net.IsExternal(d) {
+			continue
+		}
+		devices[d].Paths = make([][]uint32, len(j.net.Topology.Prefixes))
+		for p := range devices[d].Paths {
+			devices[d].Paths[p] = j.observed.Devices[d].Routes[p].Told.Path
+		}
+	}
 }
 
 // remember gives the devices the aggregates that they announced in a state:

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bagrig/bagrig/harness/live"
 	"github.com/bagrig/bagrig/harness/sim"
 	"github.com/bagrig/bagrig/harness/state"
 )
@@ -19,6 +20,8 @@ type RunOptions struct {
 	Tap      sim.NewTap    // of the sim engine, which alone can have one; nil = there is none
 	Port     int           // see live.Options
 	Budget   time.Duration // see live.Options
+	Outside  live.Outside  // how external devices are reached
+	Capture  live.Capturer // gets what the wires carry; on GoBGP only
 
 	// Of the run on sim, where the scenario's engine is Both: the others are then
 	// those of the run on gobgp. A check follows one run, so these are others.
@@ -54,7 +57,7 @@ func runOne(ctx context.Context, sc *Scenario, opts RunOptions) (*state.Result, 
 			res.Reached = w.Reached()
 			continue
 		}
-		res.Outcomes = append(res.Outcomes, c.Outcome())
+		res.Outcomes = append(res.Outcomes, outcomes(c)...)
 	}
 	res.Outcomes = append(res.Outcomes, sc.Thresholds.outcomes(res.Rows)...)
 	for i := range res.Outcomes {
@@ -99,12 +102,28 @@ func play(ctx context.Context, sc *Scenario, opts RunOptions, res *state.Result)
 	return err
 }
 
+// outcomes are that of a check, and one for each external device of which the rule
+// would have had to see more than it tells.
+func outcomes(c state.Check) []state.Outcome {
+	whole := c.Outcome()
+	list := []state.Outcome{whole}
+	for i, u := range whole.NotObservable {
+		text := fmt.Sprintf("not observable at %s: %s", u.Device, u.What)
+		if list[0].Note != "" {
+			text = "; " + text
+		}
+		list[0].Note += text
+		list = append(list, state.Outcome{Name: whole.Name + " at " + u.Device, Limit: whole.Limit, Unit: whole.Unit, NotObservable: whole.NotObservable[i : i+1]})
+	}
+	return list
+}
+
 // rigOptions is the network that the scenario describes.
 func (sc *Scenario) rigOptions(opts RunOptions) Options {
 	return Options{
 		Topology: sc.Topology, Damping: sc.Damping, Plan: sc.Plan, Settings: sc.Settings, Hardware: sc.Hardware, Compare: sc.Compare, Checks: opts.Checks,
 		Observer: opts.Observer, Engine: sc.Engine, Schedule: opts.Schedule, Tap: opts.Tap, Port: opts.Port, Budget: opts.Budget,
-		keep: opts.keep,
+		External: sc.External, Outside: opts.Outside, Capture: opts.Capture, keep: opts.keep,
 	}
 }
 
@@ -148,6 +167,11 @@ func fresh(net *state.Network, s *state.Snapshot, d, p int, c state.Candidate) b
 	from := ends[0]
 	if from == d {
 		from = ends[1]
+	}
+	if s.Devices[from].External {
+		return slices.ContainsFunc(s.Devices[from].Tells[p], func(t state.Telling) bool {
+			return t.Bundle == c.Bundle && t.Valued == c.Valued && (!c.Valued || t.Value == c.Value) && slices.Equal(t.Path, c.Path)
+		})
 	}
 	told := s.Devices[from].Routes[p].Told
 	return told.Present && told.Valued == c.Valued && (!c.Valued || told.Value == c.Value) &&

@@ -47,6 +47,10 @@ func sinceDevice(s *state.Since, d int, was, now *state.Device) {
 		s.Routes.AddDevice(d)
 		s.Hops.AddDevice(d)
 	}
+	if now.External {
+		s.Routes.AddDevice(d)
+		return
+	}
 	if len(now.Routes) == 0 || &was.Routes[0] == &now.Routes[0] {
 		return
 	}

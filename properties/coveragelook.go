@@ -19,6 +19,9 @@ func (c *Coverage) Look(m *state.Moment) {
 		c.lookAtBundles(m)
 		for d := range m.Snapshot.Devices {
 			c.lookAtTable(m, d)
+			if m.IsExternal(d) {
+				continue // what it holds, nobody sees
+			}
 			if c.last == nil || !sameRoutes(c.last.Devices[d].Routes, m.Snapshot.Devices[d].Routes) {
 				c.lookAtRoutes(m, d)
 			}

@@ -13,9 +13,11 @@ import (
 // no UPDATEs are held,
 // every device holds, for every prefix, what the graph says: the candidates,
 // the multipath set with its shares, the bottleneck value and what it tells.
-// Hardware forwards over that set and over nothing else.
+// Hardware forwards over that set and over nothing else. Of an external device it
+// is what it tells over each of its sessions.
 type EndState struct {
 	ledger
+	constants
 	news    news
 	answers answers
 }
@@ -28,6 +30,7 @@ func NewEndState() *EndState {
 
 // Look implements state.Check. It counts as exercised once per route compared.
 func (c *EndState) Look(m *state.Moment) {
+	c.learn(m)
 	c.news.hear(m)
 	if !m.Settled || len(m.Snapshot.Held) > 0 {
 		return
@@ -37,8 +40,16 @@ func (c *EndState) Look(m *state.Moment) {
 		return
 	}
 	wrong, todo := 0, c.news.takeRoutes()
-	c.found.Exercised += len(m.Topology.Devices) * len(m.Topology.Prefixes)
+	for d := range m.Topology.Devices {
+		if !c.unseen(m, d, "its candidates, sets, shares, bottleneck values and next hops in hardware; what it tells is judged") {
+			c.found.Exercised += len(m.Topology.Prefixes)
+		}
+	}
 	for d, p := range todo.All() {
+		if m.IsExternal(d) {
+			wrong += c.compareExternal(m, c.dampings(d, p), d, p)
+			continue
+		}
 		if text := c.compare(m, d, p); text != "" {
 			wrong++
 			c.violate(m, at(m.Network, d, p), "%s", text)

@@ -17,7 +17,7 @@ type NoBlackHole struct {
 	ledger
 	constants
 	news    news
-	unseen  bool    // some bundle had failed unnoticed at the last look
+	failed  bool    // some bundle had failed unnoticed at the last look
 	without counted // places without a next hop
 	reached counted // places that count as exercised
 }
@@ -54,11 +54,11 @@ func (c *NoBlackHole) Look(m *state.Moment) {
 // of a device that has come to a next hop or lost its last, and everything where
 // bundles have failed unnoticed, since news travel past them.
 func (c *NoBlackHole) widen(m *state.Moment, todo *state.Places) {
-	unseen := slices.ContainsFunc(m.Snapshot.Bundles, func(b state.Bundle) bool { return b.Unseen })
-	if unseen || c.unseen {
+	failed := slices.ContainsFunc(m.Snapshot.Bundles, func(b state.Bundle) bool { return b.Unseen })
+	if failed || c.failed {
 		todo.AddAll()
 	}
-	c.unseen = unseen
+	c.failed = failed
 	for p := range m.Topology.Prefixes {
 		for d := range todo.Devices(p) {
 			without := len(m.Snapshot.Devices[d].Routes[p].FIB.Members) == 0
@@ -77,10 +77,13 @@ func (c *NoBlackHole) widen(m *state.Moment, todo *state.Places) {
 // prefix judges the places of one prefix that are news.
 func (c *NoBlackHole) prefix(m *state.Moment, p int, todo *state.Places) {
 	origin, reach, heard := c.origins(p), reached(m, p), []bool(nil)
-	if c.unseen {
+	if c.failed {
 		heard = heardBy(m, p)
 	}
 	for d := range todo.Devices(p) {
+		if c.unseen(m, d, "whether it has routes and next hops") {
+			continue
+		}
 		before := c.found.Violated
 		if origin[d] && m.Snapshot.Devices[d].Routes[p].Local {
 			c.reached.put(d, p, false)
@@ -118,7 +121,7 @@ func (c *NoBlackHole) nextHops(m *state.Moment, d, p int, origin, reach []bool) 
 		case m.Snapshot.Bundles[w.ID].Unseen:
 		case !carries(m, w.ID):
 			c.violate(m, at(m.Network, d, p), "hardware sends over %s: its session is down", bundleName(m.Network, w.ID))
-		case !origin[to] && !reach[to] && len(m.Snapshot.Devices[to].Routes[p].FIB.Members) == 0:
+		case !m.IsExternal(to) && !origin[to] && !reach[to] && len(m.Snapshot.Devices[to].Routes[p].FIB.Members) == 0:
 			c.violate(m, at(m.Network, d, p), "hardware sends over %s to device %q, which has no next hop", bundleName(m.Network, w.ID), m.Topology.Devices[to].Name)
 		}
 	}
@@ -228,6 +231,9 @@ func (c *NoLoop) prefix(m *state.Moment, p int) {
 	before := c.found.Violated
 	c.forwards[p] = 0
 	for d := range m.Snapshot.Devices {
+		if c.unseen(m, d, "where it sends traffic: a walk that comes to it ends there") {
+			continue
+		}
 		if len(m.Snapshot.Devices[d].Routes[p].FIB.Members) > 0 {
 			c.forwards[p]++
 			c.walk(m, d, p)

@@ -37,6 +37,9 @@ func (c *LivePath) Look(m *state.Moment) {
 	c.news.hear(m)
 	before, todo := c.found.Violated, c.news.takeRoutes()
 	for d, p := range todo.All() {
+		if c.unseen(m, d, "which routes it holds; that it tells those that the graph has for it is judged by \""+EndStateName+"\"") {
+			continue
+		}
 		c.place(m, d, p)
 	}
 	c.found.Exercised += c.holds.n

@@ -14,6 +14,7 @@ import (
 // as before the first event. Identities of next-hop groups may differ. Of a
 // prefix whose told values keep a trace of what they were (hysteresis) only the
 // multipath sets must return, over the same bundles in the speaker and in hardware.
+// Of an external device it is the values that it tells.
 type Restore struct {
 	ledger
 	constants
@@ -52,7 +53,14 @@ func (c *Restore) Look(m *state.Moment) {
 			compare = changeOfSet
 		}
 		for d := range todo.Devices(p) {
-			if text := compare(m.Network, &m.Snapshot.Devices[d].Routes[p], "the baseline", &m.Baseline.Devices[d].Routes[p]); text != "" {
+			if c.unseen(m, d, "its sets, weights and hardware; what it tells is judged") {
+				if where, text := changeOfTellings(m, d, p); text != "" && !c.keeps[p] {
+					wrong++
+					c.violate(m, where, "%s", text)
+				}
+				continue
+			}
+			if text := compare(m.Network, restored(m, m.Snapshot, d, p), "the baseline", restored(m, m.Baseline, d, p)); text != "" {
 				wrong++
 				c.violate(m, at(m.Network, d, p), "%s", text)
 				c.news.routes.Add(d, p)
@@ -70,6 +78,17 @@ func (c *Restore) learnPrefixes(m *state.Moment) {
 			c.keeps[p] = c.keeps[p] || !c.dampings(d, p).Forgets
 		}
 	}
+}
+
+// restored is a route as far as it must return. Which of equal paths an external device
+// tells on may depend on their age, so that where there is one AS_PATHs need not.
+func restored(m *state.Moment, s *state.Snapshot, d, p int) *state.Route {
+	if m.External == nil {
+		return &s.Devices[d].Routes[p]
+	}
+	r := s.Devices[d].Routes[p]
+	r.Told.Path = nil
+	return &r
 }
 
 // change says in what a route differs from an earlier one, hardware included

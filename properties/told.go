@@ -69,6 +69,10 @@ func (c *ToldWithinLaw) Look(m *state.Moment) {
 		todo.AddAll()
 	}
 	for d, p := range todo.All() {
+		if m.IsExternal(d) {
+			c.external(m, c.dampings(d, p), d, p)
+			continue
+		}
 		before := c.found.Violated
 		c.told.put(d, p, c.place(m, d, p))
 		if c.found.Violated > before {
@@ -105,7 +109,7 @@ func (c *ToldWithinLaw) place(m *state.Moment, d, p int) bool {
 	if !m.Settled {
 		_, high = damped.Law.Range(highest)
 	}
-	c.value(m, d, p, r, float64(low), float64(high), final)
+	c.value(m, at(m.Network, d, p), r, float64(low), float64(high), final)
 	return true
 }
 
@@ -121,9 +125,9 @@ func (c *ToldWithinLaw) highest(m *state.Moment, d, p int, late time.Duration) u
 	return c.past[at].highest(m.Snapshot.Time, late, m.Snapshot.Devices[d].Routes[p].Bottleneck)
 }
 
-func (c *ToldWithinLaw) value(m *state.Moment, d, p int, r *state.Route, low, high float64, final bool) {
+func (c *ToldWithinLaw) value(m *state.Moment, where string, r *state.Route, low, high float64, final bool) {
 	if v := float64(r.Told.Value); !(v >= 0) || math.IsInf(v, 1) {
-		c.violate(m, at(m.Network, d, p), "tells %v bytes/s: want a finite value of at least 0", r.Told.Value)
+		c.violate(m, where, "tells %v bytes/s: want a finite value of at least 0", r.Told.Value)
 		return
 	}
 	told, bottleneck := bitsOf(r.Told.Value), float64(r.Bottleneck)
@@ -136,7 +140,7 @@ func (c *ToldWithinLaw) value(m *state.Moment, d, p int, r *state.Route, low, hi
 	}
 	c.worst(used)
 	if told > high || final && told < low {
-		c.violate(m, at(m.Network, d, p), "tells %s of a bottleneck value of %s: want %s to %s",
+		c.violate(m, where, "tells %s of a bottleneck value of %s: want %s to %s",
 			amount(m.Network, told), amount(m.Network, bottleneck), amount(m.Network, low), amount(m.Network, high))
 	}
 }

@@ -1,5 +1,7 @@
 package oracle
 
+import "slices"
+
 // Place is a prefix at a device, both by their index in the topology.
 type Place struct{ Device, Prefix int }
 
@@ -36,17 +38,30 @@ func (o *Oracle) sameNetwork(p *Oracle) bool {
 type derivation struct {
 	from    *State
 	devices []int32 // that decide under another rule, or have a bundle that is in another state
-	retold  []Place
+	retold  []Place // where Level answers otherwise, or the device tells another path on
 }
 
 func newDerivation(from, to *State, retold []Place) *derivation {
-	d := &derivation{from: from, retold: retold}
+	d := &derivation{from: from, retold: slices.Clip(retold)}
 	for device := range to.o.asn {
+		if from.prefers(device) || to.prefers(device) {
+			d.retold = appendChosen(d.retold, from, to, device)
+		}
 		if from.rules[device] != to.rules[device] || !sameEnds(from, to, device) {
 			d.devices = append(d.devices, int32(device))
 		}
 	}
 	return d
+}
+
+// appendChosen adds the places of a device that tells another path on where it can.
+func appendChosen(places []Place, from, to *State, device int) []Place {
+	for p := range to.o.prefixes {
+		if !slices.Equal(from.preferred(int32(device), p), to.preferred(int32(device), p)) {
+			places = append(places, Place{device, p})
+		}
+	}
+	return places
 }
 
 func sameEnds(a, b *State, device int) bool {

@@ -11,15 +11,17 @@ import (
 
 	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/harness/oracle"
+	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/topologies"
 )
 
 // TestAStateWorkedOutFromAnotherIsTheStateItself changes random networks step by
 // step: capacities, trials, sessions, knobs, drains, the aggregates that were
-// announced before, and what devices tell of their own accord. Each state is worked
+// announced before, what devices tell of their own accord, which of equal paths they
+// tell on, and whether they see losses. Each state is worked
 // out from the one before, and holds what one worked out from nothing holds.
 func TestAStateWorkedOutFromAnotherIsTheStateItself(t *testing.T) {
-	marked, decided := 0, 0
+	marked, decided, chosen := 0, 0, 0
 	for seed := range uint64(600) {
 		n, _ := random(seed, seed%3 > 0)
 		n.randomKnobs(seed)
@@ -49,6 +51,9 @@ func TestAStateWorkedOutFromAnotherIsTheStateItself(t *testing.T) {
 			if r.IntN(2) == 0 {
 				n.remember(last)
 			}
+			if r.IntN(3) == 0 {
+				n.prefer(r, last)
+			}
 			got, want := o.StateFrom(last, n.bundles, n.devices, retold), o.StateOf(n.bundles, n.devices)
 			if diff := sameState(n, got, want); diff != "" {
 				t.Fatalf("seed %d, step %d: %s", seed, step, diff)
@@ -65,12 +70,55 @@ func TestAStateWorkedOutFromAnotherIsTheStateItself(t *testing.T) {
 			}
 			decided += len(n.Devices) * len(n.Prefixes)
 			got.Mark(last, false, func(int, int) { marked++ })
+			chosen += n.preferred(got)
 			last = got
 		}
 	}
 	if marked < decided/20 || marked > decided*3/4 {
 		t.Errorf("%d of %d routes may differ from the state before: want some, and not all", marked, decided)
 	}
+	if chosen == 0 {
+		t.Error("no device told a path on because it prefers it")
+	}
+}
+
+// prefer lets a device tell on, of what it received in a state, other paths than it did;
+// or whatever it would.
+func (n *network) prefer(r *rand.Rand, s *oracle.State) {
+	d := r.IntN(len(n.devices))
+	n.devices[d].Paths = nil
+	if r.IntN(4) == 0 {
+		return
+	}
+	n.devices[d].Paths = make([][]uint32, len(n.Prefixes))
+	for p := range n.Prefixes {
+		if got := s.Receives(d, p); len(got) > 0 && r.IntN(3) > 0 {
+			n.devices[d].Paths[p] = slices.Clone(got[r.IntN(len(got))].Path)
+		}
+	}
+}
+
+// preferred counts the places whose path is told because the device prefers it.
+func (n *network) preferred(s *oracle.State) (times int) {
+	for d := range n.devices {
+		for p := range n.devices[d].Paths {
+			route := s.Route(d, p)
+			if len(route.Set) < 2 || !route.Told.Present || !slices.Equal(route.Told.Path, n.devices[d].Paths[p]) {
+				continue
+			}
+			lowest, path := len(n.Devices), []uint32(nil) // of whom a speaker of the rig tells it on
+			for _, c := range s.Receives(d, p) {
+				from := n.Index().Ends[c.Bundle][0] + n.Index().Ends[c.Bundle][1] - d
+				if slices.ContainsFunc(route.Set, func(m state.Member) bool { return m.Bundle == c.Bundle }) && from < lowest {
+					lowest, path = from, c.Path
+				}
+			}
+			if !slices.Equal(path, route.Told.Path) {
+				times++
+			}
+		}
+	}
+	return times
 }
 
 // aggregates makes some prefixes cover others, under random conditions.
@@ -91,7 +139,7 @@ func (n *network) aggregates(r *rand.Rand) {
 // change makes one random change.
 func (n *network) change(r *rand.Rand) {
 	b, d := &n.bundles[r.IntN(len(n.bundles))], &n.devices[r.IntN(len(n.devices))]
-	switch r.IntN(8) {
+	switch r.IntN(9) {
 	case 0, 1:
 		b.Capacity = r.Uint64() >> (6 + r.IntN(58))
 	case 2:
@@ -107,6 +155,8 @@ func (n *network) change(r *rand.Rand) {
 	case 7:
 		s := randomSettings(r)
 		d.Settings = &s
+	case 8:
+		d.Whole = !d.Whole
 	}
 }
 

@@ -58,7 +58,22 @@ func (o *Oracle) begin(b []Bundle, devices []Device, from *State) *State {
 			s.cap[i], s.there[i] = x.Capacity, x.Capacity > 0 || x.Open
 		}
 	}
+	for d, x := range devices {
+		if x.Whole {
+			s.makeWhole(d)
+		}
+	}
 	return s
+}
+
+// makeWhole puts a device's ends of its bundles at full health.
+func (s *State) makeWhole(device int) {
+	for i := s.o.first[device]; i < s.o.first[device+1]; i++ {
+		s.trial[i] = false
+		if s.there[i] {
+			s.cap[i] = s.o.ends[i].full
+		}
+	}
 }
 
 func (o *Oracle) emptyRow() *row {
@@ -166,7 +181,7 @@ func (w *work) renew(d int32) {
 // device tells something else. A device that originates the prefix never has to.
 func (w *work) spread(d int32) {
 	for i := w.o.first[d]; i < w.o.first[d+1]; i++ {
-		if peer := w.o.ends[i].peer; w.cap[i] > 0 && !w.entries[peer].local {
+		if peer := w.o.ends[i].peer; w.there[i] && !w.entries[peer].local {
 			w.stale.add(w.o.rank[peer])
 		}
 	}
@@ -249,7 +264,7 @@ func (w *work) decide(d int32) entry {
 	if len(w.set) == 0 {
 		return entry{}
 	}
-	r, peer := w.rules[d], w.o.ends[w.best()].peer
+	r, peer := w.rules[d], w.o.ends[w.best(d)].peer
 	best := &w.entries[peer]
 	below := w.o.role[peer] < w.o.role[d]
 	e := entry{reached: true, present: true, below: below, told: best.sent, down: !below || w.suppressed(d, w.prefix), warm: r.warm || best.warm}
@@ -272,15 +287,28 @@ func (w *work) decide(d int32) entry {
 
 // best is the session of the set whose path is told: of the neighbour with the
 // lowest router id, the first one. The set ascends by bundle.
-func (w *work) best() int32 {
-	best := w.set[0]
+func (w *work) best(d int32) int32 {
+	best, preferred := w.set[0], w.preferred(d, w.prefix)
 	for _, i := range w.set {
+		if preferred != nil && slices.Equal(preferred, w.entries[w.o.ends[i].peer].sent.list()) {
+			return i
+		}
 		if w.o.ends[i].peer < w.o.ends[best].peer {
 			best = i
 		}
 	}
 	return best
 }
+
+// preferred is the path that a device tells on where one of its set has it; nil = none.
+func (s *State) preferred(d int32, prefix int) []uint32 {
+	if !s.prefers(int(d)) {
+		return nil
+	}
+	return s.devices[d].Paths[prefix]
+}
+
+func (s *State) prefers(device int) bool { return s.devices != nil && s.devices[device].Paths != nil }
 
 // rankWarm puts warm candidates, whose LOCAL_PREF is 0 and not 100, behind the
 // rest; among equals, longer paths come behind shorter ones.

@@ -10,7 +10,8 @@ type Since struct {
 	// Routes are the places where anything may differ that belongs to a device's
 	// route: what its speaker and its hardware hold, whether the device is drained
 	// or restarts, what Damped and True say of the place and what neighbours tell
-	// it, and whether one of the device's bundles carries traffic.
+	// it, and whether one of the device's bundles carries traffic. All places of an
+	// external device are among them: it is judged by each of its sessions.
 	Routes Places
 	// Hops are those of them where traffic may take another way: over other next
 	// hops, whatever their weights, or over a bundle that carries otherwise.
