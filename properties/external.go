@@ -42,6 +42,28 @@ func tellsOver(m *state.Moment, d, p int, bundle int32) *state.Telling {
 	return nil
 }
 
+// heldFrom tells whether what a device tells over a session waits.
+func heldFrom(m *state.Moment, d int, bundle int32) bool {
+	return m.Snapshot.Bundles[bundle].Unseen ||
+		slices.Contains(m.Snapshot.Held, state.Direction{Bundle: bundle, FromB: m.Index.Ends[bundle][1] == d})
+}
+
+// againAfterReset is how often an external device may tell a prefix otherwise because
+// of resets of its sessions. A speaker of the rig hears of such a session's fall and of
+// all that it brings anew in one round; a device elsewhere hears the fall first, and
+// withdraws what it had from there.
+func againAfterReset(m *state.Moment, d int) (times int) {
+	if !m.IsExternal(d) {
+		return 0
+	}
+	for _, e := range m.Window.Events {
+		if b, ok := m.Index.Bundle[e.Bundle]; ok && e.Kind == "reset" && slices.Contains(m.Index.Of[d], b) {
+			times += 2
+		}
+	}
+	return times
+}
+
 // session names a directed session and a prefix.
 func session(n *state.Network, from int, bundle int32, prefix int) string {
 	to, _ := peer(n, from, bundle)
@@ -111,8 +133,8 @@ func wantText(m *state.Moment, low, high float64, valued bool) string {
 func (c *ToldWithinLaw) external(m *state.Moment, told *state.ToldDamping, d, p int) {
 	want := m.Damped.Route(d, p)
 	for _, t := range m.Snapshot.Devices[d].Tells[p] {
-		if !m.Damped.TellsTo(d, p, t.Bundle) {
-			continue // EndState's to report
+		if !m.Damped.TellsTo(d, p, t.Bundle) || heldFrom(m, d, t.Bundle) {
+			continue // EndState's to report, or not what it tells now
 		}
 		r := &state.Route{Valued: want.Valued, Bottleneck: want.Bottleneck, Told: state.Told{Present: true, Valued: t.Valued, Value: t.Value}}
 		where := session(m.Network, d, t.Bundle, p)

@@ -178,6 +178,28 @@ func (e *Engine) take(turns []turn) error {
 	return nil
 }
 
+// takeDumps lets external devices tell over sessions that have come up what they begin
+// with: as a speaker's, it is there before anybody decides again.
+func (e *Engine) takeDumps(ctx context.Context, bundles []int32) error {
+	var list []turn
+	for _, b := range bundles {
+		if end := e.foreign.end[b]; end >= 0 {
+			list = append(list, turn{b, end == 1})
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if err := e.waitLull(ctx); err != nil {
+		return err
+	}
+	err := e.take(list)
+	for _, t := range list {
+		e.wires[t.bundle].EndDump(t.fromB)
+	}
+	return err
+}
+
 // farDevice is what is known of an external device.
 func (e *Engine) farDevice(d int) state.Device {
 	dev := state.Device{

@@ -295,7 +295,10 @@ func (e *Engine) open(ctx context.Context, bundles []int32) error {
 	if err := e.waitPeers(ctx, bundles, "Established", func(s peerState) bool { return s == api.PeerState_ESTABLISHED }); err != nil {
 		return err
 	}
-	return e.fence(ctx, func(d int) bool { return len(ends[d]) > 0 })
+	if err := e.fence(ctx, func(d int) bool { return len(ends[d]) > 0 }); err != nil {
+		return err
+	}
+	return e.takeDumps(ctx, bundles)
 }
 
 // dialers bounds the connections that are being made at one time; each

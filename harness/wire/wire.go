@@ -324,6 +324,14 @@ func (w *Wire) Dumps(fromB bool) {
 	d.dump = true
 }
 
+// EndDump ends the first dump of an end that sends no fences.
+func (w *Wire) EndDump(fromB bool) {
+	d := w.dir(fromB)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.dump = false
+}
+
 // pass counts the complete messages at the front of buf and moves those that
 // are to be carried together. It returns the length of what it looked at and
 // of what is to be written. Fresh messages have not been looked at before.
