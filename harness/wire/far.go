@@ -38,6 +38,9 @@ type Accepter func(ctx context.Context, from netip.Addr) (net.Conn, error)
 // ErrFar means that no session with a far end came up.
 var ErrFar = errors.New("no session with an external device")
 
+// errLate is a try that there was no time left for.
+var errLate = errors.New("it does not answer")
+
 // redialPause is how long the wire waits before it tries a far end again: one that
 // has just lost a session may refuse the next for a while.
 const redialPause = 100 * time.Millisecond
@@ -67,8 +70,8 @@ func (w *Wire) farEnd(ctx context.Context, f *Far, open []byte) (net.Conn, []byt
 		if errors.As(err, &never) {
 			return fail(err)
 		}
-		if last == nil || within.Err() == nil {
-			last = err
+		if last == nil || !errors.Is(err, errLate) {
+			last = err // a try that the end of the time cut short says nothing
 		}
 		pause := time.NewTimer(redialPause)
 		select {
@@ -92,7 +95,7 @@ func (f *Far) connect(ctx context.Context) (net.Conn, error) {
 	if f.Accept != nil {
 		conn, err := f.Accept(ctx, f.Address.Addr())
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("it has not dialled %v", f.Local)
+			err = fmt.Errorf("%w: it has not dialled %v", errLate, f.Local)
 		}
 		return conn, err
 	}
@@ -108,7 +111,7 @@ func (f *Far) connect(ctx context.Context) (net.Conn, error) {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		err = &neverError{fmt.Errorf("%w: %v is no address of this host: add it, as with `ip address add %v/32 dev lo`", err, f.Local.Addr(), f.Local.Addr())}
 	case errors.Is(err, context.DeadlineExceeded):
-		err = errors.New("it does not answer")
+		err = errLate
 	}
 	return conn, err
 }
@@ -123,7 +126,7 @@ func (f *Far) greet(ctx context.Context, conn net.Conn, open []byte) ([]byte, er
 	first, err := readMessage(conn)
 	switch {
 	case ctx.Err() != nil || err == nil && !stop():
-		return nil, errors.New("it accepts the connection and sends no OPEN")
+		return nil, fmt.Errorf("%w: it accepts the connection and sends no OPEN", errLate)
 	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
 		return nil, fmt.Errorf("it closes the connection before its OPEN, as a device does that has no neighbour at %v", f.Local.Addr())
 	case err != nil:

@@ -81,7 +81,7 @@ func TestAFarEndThatIsNotAsItShouldIsAnErrorThatSaysHow(t *testing.T) {
 		{"refused for good", time.Minute, say(notice), "it refuses the session: NOTIFICATION 02 02"},
 		{"refused for now", 250 * time.Millisecond, say(busy), "not within 250ms: it refuses the session: NOTIFICATION 06 05"},
 		{"not BGP", time.Minute, say([]byte("SSH-2.0-OpenSSH_9.2p1 Debian")), "what it sends is no BGP message"},
-		{"silent", 100 * time.Millisecond, func(int, net.Conn) {}, "not within 100ms: it accepts the connection and sends no OPEN"},
+		{"silent", 100 * time.Millisecond, func(int, net.Conn) {}, "not within 100ms: it does not answer: it accepts the connection and sends no OPEN"},
 		{"closes", 250 * time.Millisecond, func(_ int, c net.Conn) { c.Close() }, "as a device does that has no neighbour at 127.8.0.3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
