@@ -9,8 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/osrg/gobgp/v3/pkg/packet/bgp"
 
 	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/harness"
@@ -197,6 +200,104 @@ func TestPlainGoBGPTellsWhatItHearsUnchangedAndThatIsSeenThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range res.Outcomes {
-		t.Log(outcomeText(o))
+		switch o.Name {
+		case EndStateName, ToldWithinLawName:
+			if o.Violated == 0 {
+				t.Errorf("%s: want violations: GoBGP passes values on unchanged, and takes no minimum", o.Name)
+			}
+			for _, v := range o.Violations {
+				if !strings.HasPrefix(v.Where, `device "r1-bag1" to `) {
+					t.Errorf("%s: violated at %s: want it at the external device alone: %s", o.Name, v.Where, v.Text)
+				}
+			}
+			if first := o.Violations[0].Text; !strings.Contains(first, "tells 33 members (26.4T)") || !strings.Contains(first, "32 members (25.6T)") {
+				t.Errorf("%s: %s: want what GoBGP passes on, and what its bundle makes of it", o.Name, first)
+			}
+		default:
+			if o.Violated > 0 {
+				t.Error(outcomeText(o))
+			}
+		}
+	}
+}
+
+// toldHops are the next hops that are told to an external device, by its session.
+type toldHops struct {
+	mu     sync.Mutex
+	n      map[int32]bool // sessions whose B end is external
+	v4, v6 map[int32]map[string]bool
+}
+
+func (*toldHops) Opened(int32, [2]netip.Addr) {}
+func (*toldHops) Closed(int32)                {}
+
+func (h *toldHops) Message(dir state.Direction, _ time.Duration, message []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	m, err := bgp.ParseBGPMessage(message)
+	if err != nil || dir.FromB || !h.n[dir.Bundle] || m.Header.Type != bgp.BGP_MSG_UPDATE {
+		return
+	}
+	note := func(to map[int32]map[string]bool, hop net.IP) {
+		if to[dir.Bundle] == nil {
+			to[dir.Bundle] = map[string]bool{}
+		}
+		a, _ := netip.AddrFromSlice(hop)
+		to[dir.Bundle][a.String()] = true
+	}
+	for _, a := range m.Body.(*bgp.BGPUpdate).PathAttributes {
+		switch a := a.(type) {
+		case *bgp.PathAttributeNextHop:
+			note(h.v4, a.Value.To4())
+		case *bgp.PathAttributeMpReachNLRI:
+			note(h.v6, a.Nexthop.To16())
+		}
+	}
+}
+
+// What an external device is told has next hops that it can resolve, in both families,
+// and what it tells of IPv6 is judged as all else.
+func TestNextHopsAreThoseByWhichAnExternalDeviceKnowsItsNeighbours(t *testing.T) {
+	for _, given := range []string{"", "fd00:9::2"} {
+		x := externalAt(t)
+		if given != "" {
+			x.Neighbors6 = netip.MustParseAddr(given)
+		}
+		sc := scenarioWith(t, "topology: prometheus-mini\nevents:\n  - degrade: {bundle: r1-f1-s1--r1-f1-e1, members: 20}\n  - restore: {all: true}\n", "r1-bag1", x)
+		sc.Topology = dualStack(sc.Topology)
+		outsideOurs(t, sc, "r1-bag1", x, damping.Pipeline{})
+		sessions, err := sc.ExternalSessions()
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := &toldHops{n: map[int32]bool{}, v4: map[int32]map[string]bool{}, v6: map[int32]map[string]bool{}}
+		for _, s := range sessions {
+			told.n[s.Bundle] = sc.Topology.Bundles[s.Bundle].B == "r1-bag1"
+		}
+		res, err := harness.Run(context.Background(), sc, harness.RunOptions{Checks: For(sc.Topology, sc.Events), Tap: told})
+		if err != nil {
+			t.Fatal(err)
+		}
+		heldButWhereHidden(t, res, "r1-bag1", EndStateName, ToldWithinLawName)
+		seen := 0
+		for i, s := range sessions {
+			if !told.n[s.Bundle] {
+				continue
+			}
+			seen++
+			if got := told.v4[s.Bundle]; len(got) != 1 || !got[fmt.Sprintf("127.9.0.%d", 2+i)] {
+				t.Errorf("session with %s: next hops %v, want %v alone", s.Neighbor, got, s.Local)
+			}
+			want := fmt.Sprintf("::ffff:127.9.0.%d", 2+i)
+			if given != "" {
+				want = fmt.Sprintf("fd00:9::%d", 2+i)
+			}
+			if got := told.v6[s.Bundle]; len(got) != 1 || !got[want] {
+				t.Errorf("session with %s: next hops of IPv6 %v, want %s alone", s.Neighbor, got, want)
+			}
+		}
+		if seen != 4 {
+			t.Errorf("%d sessions looked at, want those with the 4 edges", seen)
+		}
 	}
 }
