@@ -54,7 +54,7 @@ type said struct {
 
 // exchange is what two sessions of one bundle, one after the other, and one of another
 // carry: OPENs, KEEPALIVEs, an UPDATE with as many prefixes as fit, and a NOTIFICATION.
-func exchange(t *testing.T) (list []said) {
+func exchange(t *testing.T) []said {
 	t.Helper()
 	open := serialized(t, bgp.NewBGPOpenMessage(bgp.AS_TRANS, 90, "10.0.0.9", []bgp.OptionParameterInterface{
 		bgp.NewOptionParameterCapability([]bgp.ParameterCapabilityInterface{bgp.NewCapFourOctetASNumber(4200000001)}),
@@ -70,13 +70,11 @@ func exchange(t *testing.T) (list []said) {
 	}, nlri))
 	keepalive := serialized(t, bgp.NewBGPKeepAliveMessage())
 	bye := serialized(t, bgp.NewBGPNotificationMessage(6, 2, nil))
-	for _, s := range []said{
+	return []said{
 		{0, false, open}, {0, true, open}, {7, true, open}, {0, true, keepalive}, {0, false, keepalive}, {0, true, large}, {0, true, large},
 		{7, false, open}, {0, false, keepalive}, {0, false, bye},
-	} {
-		list = append(list, s)
+		{0, false, open}, {0, true, open}, {0, true, keepalive},
 	}
-	return append(list, said{0, false, open}, said{0, true, open}, said{0, true, keepalive})
 }
 
 // write lets a writer take the exchange, and a second session of bundle 0 begin after
