@@ -72,6 +72,18 @@ func loops(m *state.Moment, d int, bundle int32, path []uint32) bool {
 	return slices.Contains(path, m.Topology.Devices[to].ASN)
 }
 
+// usable leaves out the candidates that external neighbours tell although the device is
+// in their AS_PATH: it holds them and drops them.
+func usable(m *state.Moment, d int, list []state.Candidate) []state.Candidate {
+	if m.External == nil {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(c state.Candidate) bool {
+		from, _ := peer(m.Network, d, c.Bundle)
+		return m.IsExternal(from) && slices.Contains(c.Path, m.Topology.Devices[d].ASN)
+	})
+}
+
 // loopsAllowed is what a flow of an external device may carry of routes that its
 // neighbour drops: as much as it may tell of the prefix to any other neighbour.
 func loopsAllowed(m *state.Moment, f flow, allowed map[flow]permit) (most int) {
