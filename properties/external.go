@@ -194,7 +194,10 @@ func changeOfTellings(m *state.Moment, d, p int) (where, text string) {
 	before.Snapshot = m.Baseline
 	for _, b := range m.Index.Of[d] {
 		now, was := tellsOver(m, d, p, int32(b)), tellsOver(&before, d, p, int32(b))
-		if now != nil && was != nil && (now.Valued != was.Valued || now.Valued && now.Value != was.Value) {
+		if now == nil || was == nil || loops(m, d, int32(b), now.Path) || loops(m, d, int32(b), was.Path) {
+			continue
+		}
+		if now.Valued != was.Valued || now.Valued && now.Value != was.Value {
 			return session(m.Network, d, int32(b), p), fmt.Sprintf("told: it tells %s, at the baseline %s",
 				valueText(m.Network, true, now.Valued, now.Value), valueText(m.Network, true, was.Valued, was.Value))
 		}

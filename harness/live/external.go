@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -219,11 +220,20 @@ func (e *Engine) farDevice(d int) state.Device {
 	}
 	for p, tells := range dev.Tells {
 		if len(tells) > 0 {
-			t := tells[0]
+			t := e.heeded(d, tells)
 			dev.Routes[p].Told = state.Told{Present: true, Valued: t.Valued, Value: t.Value, Path: t.Path[min(1, len(t.Path)):]}
 		}
 	}
 	return dev
+}
+
+// heeded is the first telling that its receiver does not drop for being in the path, or
+// else the first.
+func (e *Engine) heeded(d int, tells []state.Telling) state.Telling {
+	i := slices.IndexFunc(tells, func(t state.Telling) bool {
+		return !slices.Contains(t.Path, e.topology.Devices[e.otherEnd(t.Bundle, d)].ASN)
+	})
+	return tells[max(i, 0)]
 }
 
 // listener takes connections of external devices and keeps, for each device, the last

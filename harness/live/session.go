@@ -222,6 +222,9 @@ func (e *Engine) cut(ctx context.Context, bundles []int32) error {
 		}
 		e.keep(w)
 		e.untap(b)
+		if e.foreign.end[b] >= 0 {
+			e.Spoke(state.Direction{Bundle: b}) // the device may have something to say to that
+		}
 	}
 	if err := e.waitPeers(ctx, bundles, "down", func(s peerState) bool { return s != api.PeerState_ESTABLISHED }); err != nil {
 		return err

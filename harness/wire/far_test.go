@@ -80,6 +80,9 @@ func TestAFarEndThatIsNotAsItShouldIsAnErrorThatSaysHow(t *testing.T) {
 		{"no four-octet AS", time.Minute, say(serialize(t, bgp.NewBGPOpenMessage(bgp.AS_TRANS, 90, "10.0.0.9", nil))), "its OPEN says AS 23456: want 4200000001"},
 		{"refused for good", time.Minute, say(notice), "it refuses the session: NOTIFICATION 02 02"},
 		{"refused for now", 250 * time.Millisecond, say(busy), "not within 250ms: it refuses the session: NOTIFICATION 06 05"},
+		{"refused after its OPEN", 250 * time.Millisecond, say(slices.Concat(openOf(t, 4200000001), busy)), "not within 250ms: it refuses the session: NOTIFICATION 06 05"},
+		{"refused for good after its OPEN", time.Minute, say(slices.Concat(openOf(t, 4200000001), notice)), "it refuses the session: NOTIFICATION 02 02"},
+		{"no KEEPALIVE", 100 * time.Millisecond, say(openOf(t, 4200000001)), "it accepts the connection and sends no KEEPALIVE"},
 		{"not BGP", time.Minute, say([]byte("SSH-2.0-OpenSSH_9.2p1 Debian")), "what it sends is no BGP message"},
 		{"silent", 100 * time.Millisecond, func(int, net.Conn) {}, "not within 100ms: it does not answer: it accepts the connection and sends no OPEN"},
 		{"closes", 250 * time.Millisecond, func(_ int, c net.Conn) { c.Close() }, "as a device does that has no neighbour at 127.8.0.3"},
@@ -155,6 +158,12 @@ func TestAFarEndGetsItsNeighboursOPENOnceAndTellsInItsTurn(t *testing.T) {
 				continue
 			}
 			_, _ = c.Write(openOf(t, 4200000001))
+			if n < 3 { // and has not forgotten the old session
+				_, _ = c.Write(serialize(t, bgp.NewBGPNotificationMessage(bgp.BGP_ERROR_CEASE, bgp.BGP_ERROR_SUB_CONNECTION_COLLISION_RESOLUTION, nil)))
+				c.Close()
+				continue
+			}
+			_, _ = c.Write(serialize(t, bgp.NewBGPKeepAliveMessage()))
 			fars <- c
 			return
 		}
@@ -194,6 +203,9 @@ func TestAFarEndGetsItsNeighboursOPENOnceAndTellsInItsTurn(t *testing.T) {
 	if got := readOne(t, near); !bytes.Equal(got, openOf(t, 4200000001)) {
 		t.Errorf("the near end got % x, want the far one's OPEN", got)
 	}
+	if got, want := readOne(t, near), serialize(t, bgp.NewBGPKeepAliveMessage()); !bytes.Equal(got, want) {
+		t.Errorf("the near end got % x, want the far one's KEEPALIVE", got)
+	}
 	toFar := updateOf(t, pathAttrs(1e11, 65001), nil, prefixes[0])
 	send(t, near, fence(t, 7), toFar)
 	if got := readOne(t, far); !bytes.Equal(got, toFar) {
@@ -231,7 +243,7 @@ func TestAFarEndGetsItsNeighboursOPENOnceAndTellsInItsTurn(t *testing.T) {
 	sink.mu.Lock()
 	defer sink.mu.Unlock()
 	slices.Sort(tapped)
-	if want := []string{"5/false type 1", "5/false type 2", "5/true type 1", "5/true type 2", "5/true type 2", "5/true type 4", "5/true type 4"}; !slices.Equal(tapped, want) {
+	if want := []string{"5/false type 1", "5/false type 2", "5/true type 1", "5/true type 2", "5/true type 2", "5/true type 4", "5/true type 4", "5/true type 4"}; !slices.Equal(tapped, want) {
 		t.Errorf("tapped: got %q, want %q", tapped, want)
 	}
 }

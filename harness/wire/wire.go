@@ -236,7 +236,7 @@ func (w *Wire) direction(i int) state.Direction {
 
 func (w *Wire) copy(i int, dir state.Direction, open []byte) error {
 	src, dst := w.ends[i], w.ends[1-i]
-	buf := make([]byte, maxMessage)
+	buf := make([]byte, max(maxMessage, len(open)))
 	have := copy(buf, open)
 	for {
 		used, err := w.passOn(i, dir, dst, buf[:have])
