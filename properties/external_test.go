@@ -37,7 +37,7 @@ func freePort(t *testing.T, at netip.Addr) uint16 {
 func externalAt(t *testing.T) state.External {
 	t.Helper()
 	at := netip.MustParseAddr("127.9.0.1")
-	return state.External{Address: at, Port: freePort(t, at), Silence: 100 * time.Millisecond, Wait: 10 * time.Second}
+	return state.External{Address: at, Port: freePort(t, at), Silence: 200 * time.Millisecond, Wait: 10 * time.Second}
 }
 
 // outsideOurs runs a speaker of our own as an external device of a scenario.

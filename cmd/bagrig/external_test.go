@@ -150,11 +150,12 @@ func TestAnInterruptedRunLeavesItsCapturesComplete(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for {
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for range look.C {
 		if info, err := os.Stat(pcap); err == nil && info.Size() > 1<<16 {
 			break
 		}
-		time.Sleep(5 * time.Millisecond) // for the other process to write
 	}
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)

@@ -2,8 +2,10 @@ package live
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"slices"
@@ -11,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/osrg/gobgp/v3/pkg/packet/bgp"
 
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/harness/wire"
@@ -203,6 +207,90 @@ func TestASessionThatAnExternalDeviceEndsIsAnErrorByItsName(t *testing.T) {
 	}
 	if !errors.Is(err, ErrSessionDied) || !strings.Contains(err.Error(), "r1-bag1") {
 		t.Errorf("got %v, want %v of the device", err, ErrSessionDied)
+	}
+}
+
+// chatter is a device that tells a prefix again and again.
+func chatter(t *testing.T, x state.External, asn uint32, prefix netip.Prefix) {
+	t.Helper()
+	l, err := net.Listen("tcp4", netip.AddrPortFrom(x.Address, x.Port).String())
+	must(t, err)
+	update := func(i int) []byte {
+		m, err := bgp.NewBGPUpdateMessage(nil, []bgp.PathAttributeInterface{
+			bgp.NewPathAttributeOrigin(0), bgp.NewPathAttributeNextHop(x.Address.String()), bgp.NewPathAttributeMultiExitDisc(uint32(i)),
+			bgp.NewPathAttributeAsPath([]bgp.AsPathParamInterface{bgp.NewAs4PathParam(bgp.BGP_ASPATH_ATTR_TYPE_SEQ, []uint32{asn})}),
+		}, []*bgp.IPAddrPrefix{bgp.NewIPAddrPrefix(uint8(prefix.Bits()), prefix.Addr().String())}).Serialize()
+		must(t, err)
+		return m
+	}
+	open, err := bgp.NewBGPOpenMessage(bgp.AS_TRANS, 90, "10.0.0.9", []bgp.OptionParameterInterface{
+		bgp.NewOptionParameterCapability([]bgp.ParameterCapabilityInterface{bgp.NewCapFourOctetASNumber(asn), bgp.NewCapMultiProtocol(bgp.RF_IPv4_UC)}),
+	}).Serialize()
+	must(t, err)
+	keepalive, err := bgp.NewBGPKeepAliveMessage().Serialize()
+	must(t, err)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer c.Close()
+				pace := time.NewTicker(time.Millisecond)
+				defer pace.Stop()
+				_, err := c.Write(slices.Concat(open, keepalive))
+				for i := 0; err == nil; i++ {
+					if i < 2 { // the OPEN and a KEEPALIVE
+						head := make([]byte, 19)
+						if _, err = io.ReadFull(c, head); err == nil {
+							_, err = io.CopyN(io.Discard, c, int64(binary.BigEndian.Uint16(head[16:])-19))
+						}
+						continue
+					}
+					<-pace.C // so that it is no flood
+					_, err = c.Write(update(i))
+				}
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		all.Wait()
+	})
+}
+
+func TestAnExternalDeviceThatIsNeverSilentIsNoConvergence(t *testing.T) {
+	x := state.External{Address: outside, Port: freePort(t), Silence: 100 * time.Millisecond, Wait: 10 * time.Second}
+	change, sessions := withExternal(t, "r1-bag1", x)
+	chatter(t, x, sessions[0].ASN, small(t).Prefixes[0].Prefix)
+	e := newEngine(t, func(o *Options) {
+		change(o)
+		o.Budget = time.Second
+	})
+	err := e.Start(context.Background())
+	if err == nil {
+		must(t, e.Originate())
+		err = e.Quiet(context.Background())
+	}
+	if !errors.Is(err, ErrNoConvergence) || !strings.Contains(err.Error(), `external device "r1-bag1" was not silent for 100ms in 1s`) {
+		t.Errorf("got %v, want %v of the device", err, ErrNoConvergence)
+	}
+}
+
+// A device that answers each of two neighbours because of the other would go on for ever.
+func TestAnExternalDeviceThatAlwaysAnswersIsNoConvergence(t *testing.T) {
+	x := state.External{Address: outside, Port: freePort(t), Silence: 10 * time.Millisecond, Wait: 10 * time.Second}
+	change, sessions := withExternal(t, "r1-bag1", x)
+	startPlain(t, x, sessions[0].ASN, sessions, same)
+	e := newEngine(t, change)
+	must(t, e.Start(context.Background()))
+	must(t, e.Originate())
+	e.foreign.most = 1 // it is told, and tells, in more rounds than that at any bring-up
+	err := e.Quiet(context.Background())
+	if !errors.Is(err, ErrNoConvergence) || !strings.Contains(err.Error(), `external device "r1-bag1" has told something in 1 rounds`) {
+		t.Errorf("got %v, want %v of the device", err, ErrNoConvergence)
 	}
 }
 
