@@ -128,10 +128,10 @@ func (v *viewer) show() error {
 // topology.
 func (s *Scene) Explain(device, prefix int) (*Explanation, error) {
 	e, ok := s.rig.engine.(explainer)
-	if !ok {
+	switch {
+	case !ok:
 		return nil, fmt.Errorf("scenario %q: its engine cannot explain", s.Scenario)
-	}
-	if s.Network.IsExternal(device) {
+	case s.Network.IsExternal(device):
 		return nil, fmt.Errorf("device %q: it is external, and nobody can see how it decides: want a speaker of the rig, such as one of its neighbours", s.Network.Topology.Devices[device].Name)
 	}
 	return &Explanation{

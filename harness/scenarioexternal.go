@@ -29,7 +29,7 @@ func (sc *Scenario) readExternal(n yamltree.Node, given map[string]state.Externa
 			e.Key.Reject("device %q: not in the topology", e.Name)
 			continue
 		}
-		var x state.External
+		x, good := state.External{}, true
 		for _, f := range e.Node.Entries() {
 			if f.Name == "neighbors" && f.Node.IsMap() {
 				x.NeighborAt = readNeighbors(f.Node)
@@ -37,12 +37,15 @@ func (sc *Scenario) readExternal(n yamltree.Node, given map[string]state.Externa
 			}
 			if err := x.Set(f.Name, f.Node.Scalar("")); err != nil {
 				f.Node.Reject("%v", err)
+				good = false
 			}
 		}
-		if !x.Address.IsValid() {
+		switch {
+		case good && !x.Address.IsValid():
 			e.Key.Reject("external %q: address: missing: want the IPv4 address of the device", e.Name)
+		case good:
+			put(e.Name, x)
 		}
-		put(e.Name, x)
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		put(name, given[name])

@@ -69,7 +69,7 @@ func (c *EndState) compare(m *state.Moment, d, p int) string {
 	if text := difference(m.Network, "the speaker", got, "the graph", want); text != "" {
 		return text
 	}
-	if text := candidateDifference(m.Network, got.Candidates, c.answers.ofReceives(m.Damped, d, p)); text != "" {
+	if text := candidateDifference(m.Network, usable(m, d, got.Candidates), c.answers.ofReceives(m.Damped, d, p)); text != "" {
 		return text
 	}
 	return hardwareDifference(m.Network, got)

@@ -42,6 +42,63 @@ func tellsOver(m *state.Moment, d, p int, bundle int32) *state.Telling {
 	return nil
 }
 
+// heldFrom tells whether what a device tells over a session waits.
+func heldFrom(m *state.Moment, d int, bundle int32) bool {
+	return m.Snapshot.Bundles[bundle].Unseen ||
+		slices.Contains(m.Snapshot.Held, state.Direction{Bundle: bundle, FromB: m.Index.Ends[bundle][1] == d})
+}
+
+// againAfterReset is how often an external device may tell a prefix otherwise because
+// of resets of its sessions. A speaker of the rig hears of such a session's fall and of
+// all that it brings anew in one round; a device elsewhere hears the fall first, and
+// withdraws what it had from there.
+func againAfterReset(m *state.Moment, d int) (times int) {
+	if !m.IsExternal(d) {
+		return 0
+	}
+	for _, e := range m.Window.Events {
+		if b, ok := m.Index.Bundle[e.Bundle]; ok && e.Kind == "reset" && slices.Contains(m.Index.Of[d], b) {
+			times += 2
+		}
+	}
+	return times
+}
+
+// loops tells whether a device's neighbour over a bundle is in an AS_PATH, so that it
+// drops the route (RFC 4271 S9.1.2). Speakers of the rig do not tell such a route; that
+// others do is no fault.
+func loops(m *state.Moment, d int, bundle int32, path []uint32) bool {
+	to, _ := peer(m.Network, d, bundle)
+	return slices.Contains(path, m.Topology.Devices[to].ASN)
+}
+
+// usable leaves out the candidates that external neighbours tell although the device is
+// in their AS_PATH: it holds them and drops them.
+func usable(m *state.Moment, d int, list []state.Candidate) []state.Candidate {
+	if m.External == nil {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(c state.Candidate) bool {
+		from, _ := peer(m.Network, d, c.Bundle)
+		return m.IsExternal(from) && slices.Contains(c.Path, m.Topology.Devices[d].ASN)
+	})
+}
+
+// loopsAllowed is what a flow of an external device may carry of routes that its
+// neighbour drops: as much as it may tell of the prefix to any other neighbour.
+func loopsAllowed(m *state.Moment, f flow, allowed map[flow]permit) (most int) {
+	from := sender(m.Network, f.dir)
+	if !m.IsExternal(from) || !loops(m, from, f.dir.Bundle, m.Damped.Route(from, int(f.prefix)).Told.Path) &&
+		!loops(m, from, f.dir.Bundle, m.Window.Before.Route(from, int(f.prefix)).Told.Path) {
+		return 0
+	}
+	for _, b := range m.Index.Of[from] {
+		other := flow{state.Direction{Bundle: int32(b), FromB: m.Index.Ends[b][1] == from}, f.prefix}
+		most = max(most, allowed[other].told+allowed[other].path)
+	}
+	return most
+}
+
 // session names a directed session and a prefix.
 func session(n *state.Network, from int, bundle int32, prefix int) string {
 	to, _ := peer(n, from, bundle)
@@ -73,7 +130,7 @@ func (c *EndState) compareExternal(m *state.Moment, told *state.ToldDamping, d, 
 	path := append([]uint32{m.Topology.Devices[d].ASN}, route.Told.Path...)
 	for _, b := range m.Index.Of[d] {
 		got, tells := tellsOver(m, d, p, int32(b)), m.Damped.TellsTo(d, p, int32(b))
-		if got == nil && !tells {
+		if !tells && (got == nil || loops(m, d, int32(b), got.Path)) {
 			continue
 		}
 		c.found.Exercised++
@@ -111,8 +168,8 @@ func wantText(m *state.Moment, low, high float64, valued bool) string {
 func (c *ToldWithinLaw) external(m *state.Moment, told *state.ToldDamping, d, p int) {
 	want := m.Damped.Route(d, p)
 	for _, t := range m.Snapshot.Devices[d].Tells[p] {
-		if !m.Damped.TellsTo(d, p, t.Bundle) {
-			continue // EndState's to report
+		if !m.Damped.TellsTo(d, p, t.Bundle) || heldFrom(m, d, t.Bundle) {
+			continue // EndState's to report, or not what it tells now
 		}
 		r := &state.Route{Valued: want.Valued, Bottleneck: want.Bottleneck, Told: state.Told{Present: true, Valued: t.Valued, Value: t.Value}}
 		where := session(m.Network, d, t.Bundle, p)
@@ -137,7 +194,10 @@ func changeOfTellings(m *state.Moment, d, p int) (where, text string) {
 	before.Snapshot = m.Baseline
 	for _, b := range m.Index.Of[d] {
 		now, was := tellsOver(m, d, p, int32(b)), tellsOver(&before, d, p, int32(b))
-		if now != nil && was != nil && (now.Valued != was.Valued || now.Valued && now.Value != was.Value) {
+		if now == nil || was == nil || loops(m, d, int32(b), now.Path) || loops(m, d, int32(b), was.Path) {
+			continue
+		}
+		if now.Valued != was.Valued || now.Valued && now.Value != was.Value {
 			return session(m.Network, d, int32(b), p), fmt.Sprintf("told: it tells %s, at the baseline %s",
 				valueText(m.Network, true, now.Valued, now.Value), valueText(m.Network, true, was.Valued, was.Value))
 		}

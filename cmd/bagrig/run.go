@@ -63,7 +63,7 @@ func runCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print run.json instead of the summary")
 	cmd.Flags().StringVar(&flags.out, "out", defaultOut, "parent of the run folders")
 	cmd.Flags().Uint64Var(&flags.seed, "seed", 0, "use this seed, not the scenario's. It draws the order of messages of --schedule random\nand is kept for suites; without that a run makes no random choice, and repeats with any seed")
-	cmd.Flags().StringArrayVar(&flags.external, "external", nil, "put the BGP speaker at an address in the place of a device, as\nNAME=ADDRESS[,asn=N][,port=N][,neighbors=ADDRESS][,silence=1s][,passive]; may be\ngiven again. --dry-run shows what it must be configured with; see docs/interop.md")
+	cmd.Flags().StringArrayVar(&flags.external, "external", nil, "put the BGP speaker at an address in the place of a device, as\nNAME=ADDRESS[,asn=N][,port=N][,neighbors=ADDRESS][,silence=2s][,passive]; may be\ngiven again. --dry-run shows what it must be configured with; see docs/interop.md")
 	cmd.Flags().StringVar(&flags.mrt, "mrt", "", "write what the wires carry to this file as MRT, over what is there")
 	cmd.Flags().StringVar(&flags.pcap, "pcap", "", "and as pcapng; not for sim, which has no wires")
 	flags.add(cmd, true)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,12 +29,14 @@ type foreign struct {
 	session   []*state.ExternalSession // by bundle; nil = both ends are speakers
 	end       []int                    // by bundle: the end that is external; -1 = none
 	silence   time.Duration            // the longest of any device
+	most      int                      // rounds before a quiet in which they may have something to say
 	listeners map[netip.AddrPort]*listener
 
-	// Guarded by Engine.mu: when an external device was told or told anything last,
-	// and that the silence after it has not passed yet.
-	last time.Time
-	owed bool
+	// Guarded by Engine.mu: when an external device was told or told anything last, over
+	// which bundle, and that the silence after it has not passed yet.
+	last  time.Time
+	where int32
+	owed  bool
 }
 
 // outsiders prepares the external devices; list is nil where there are none.
@@ -43,7 +46,7 @@ func (e *Engine) outsiders(list []*state.External) error {
 	}
 	e.foreign = foreign{
 		device: list, session: make([]*state.ExternalSession, len(e.topology.Bundles)), end: make([]int, len(e.topology.Bundles)),
-		listeners: map[netip.AddrPort]*listener{},
+		listeners: map[netip.AddrPort]*listener{}, most: maxTurns,
 	}
 	for b := range e.foreign.end {
 		e.foreign.end[b] = -1
@@ -110,17 +113,17 @@ func (e *Engine) nextHops(peer *gobgp.Peer) {
 }
 
 // Spoke implements wire.Sink.
-func (e *Engine) Spoke(state.Direction) {
+func (e *Engine) Spoke(dir state.Direction) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.foreign.last, e.foreign.owed = time.Now(), true
+	e.foreign.last, e.foreign.where, e.foreign.owed = time.Now(), dir.Bundle, true
 	e.tracker.moves++
 }
 
 // waitSilence waits until the external devices have been silent for as long as they
 // must be. Meanwhile something may have come that ends the lull; then it is false.
 func (e *Engine) waitSilence(ctx context.Context) (silent bool, err error) {
-	for {
+	for started := time.Now(); ; {
 		e.mu.Lock()
 		left, failure := time.Duration(0), e.failure
 		if e.foreign.owed {
@@ -131,9 +134,13 @@ func (e *Engine) waitSilence(ctx context.Context) (silent bool, err error) {
 			e.mu.Unlock()
 			return lull, nil
 		}
+		talker := e.talker()
 		e.mu.Unlock()
-		if failure != nil {
+		switch {
+		case failure != nil:
 			return false, failure
+		case time.Since(started) > e.opts.Budget+e.foreign.silence:
+			return false, fmt.Errorf("%w: external device %q was not silent for %v in %v", ErrNoConvergence, talker, e.foreign.silence, e.opts.Budget)
 		}
 		timer := time.NewTimer(left)
 		select {
@@ -147,11 +154,24 @@ func (e *Engine) waitSilence(ctx context.Context) (silent bool, err error) {
 	}
 }
 
+// talker names the external device that was told or told anything last.
+func (e *Engine) talker() string {
+	b := e.foreign.where
+	if s := e.foreign.session[b]; s != nil {
+		return s.Device
+	}
+	return ""
+}
+
 // turn is a session of which what its external device has told waits.
 type turn struct {
 	bundle int32
 	fromB  bool
 }
+
+// maxTurns is how many rounds before a quiet an external device may have something to
+// say in. News comes to it a few times at most.
+const maxTurns = 100
 
 // turns lists the sessions whose external devices have something to say in a round.
 // Such a device takes part in rounds as a speaker does: what it is told in one it
@@ -178,6 +198,28 @@ func (e *Engine) take(turns []turn) error {
 	return nil
 }
 
+// takeDumps lets external devices tell over sessions that have come up what they begin
+// with: as a speaker's, it is there before anybody decides again.
+func (e *Engine) takeDumps(ctx context.Context, bundles []int32) error {
+	var list []turn
+	for _, b := range bundles {
+		if end := e.foreign.end[b]; end >= 0 {
+			list = append(list, turn{b, end == 1})
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if err := e.waitLull(ctx); err != nil {
+		return err
+	}
+	err := e.take(list)
+	for _, t := range list {
+		e.wires[t.bundle].EndDump(t.fromB)
+	}
+	return err
+}
+
 // farDevice is what is known of an external device.
 func (e *Engine) farDevice(d int) state.Device {
 	dev := state.Device{
@@ -197,11 +239,20 @@ func (e *Engine) farDevice(d int) state.Device {
 	}
 	for p, tells := range dev.Tells {
 		if len(tells) > 0 {
-			t := tells[0]
+			t := e.heeded(d, tells)
 			dev.Routes[p].Told = state.Told{Present: true, Valued: t.Valued, Value: t.Value, Path: t.Path[min(1, len(t.Path)):]}
 		}
 	}
 	return dev
+}
+
+// heeded is the first telling that its receiver does not drop for being in the path, or
+// else the first.
+func (e *Engine) heeded(d int, tells []state.Telling) state.Telling {
+	i := slices.IndexFunc(tells, func(t state.Telling) bool {
+		return !slices.Contains(t.Path, e.topology.Devices[e.otherEnd(t.Bundle, d)].ASN)
+	})
+	return tells[max(i, 0)]
 }
 
 // listener takes connections of external devices and keeps, for each device, the last

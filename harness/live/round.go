@@ -20,9 +20,16 @@ const lastRounds = 16
 
 // Quiet implements state.Engine.
 func (e *Engine) Quiet(ctx context.Context) error {
+	turns := 0
 	for i := range e.most {
 		if err := e.waitLull(ctx); err != nil {
 			return err
+		}
+		if len(e.turns()) > 0 {
+			turns++
+		}
+		if turns > e.foreign.most {
+			return fmt.Errorf("%w: external device %q has told something in %d rounds and goes on", ErrNoConvergence, e.talker(), e.foreign.most)
 		}
 		if i > 0 && e.onRound != nil {
 			e.onRound()

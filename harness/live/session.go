@@ -222,6 +222,9 @@ func (e *Engine) cut(ctx context.Context, bundles []int32) error {
 		}
 		e.keep(w)
 		e.untap(b)
+		if e.foreign.end[b] >= 0 {
+			e.Spoke(state.Direction{Bundle: b}) // the device may have something to say to that
+		}
 	}
 	if err := e.waitPeers(ctx, bundles, "down", func(s peerState) bool { return s != api.PeerState_ESTABLISHED }); err != nil {
 		return err
@@ -295,7 +298,10 @@ func (e *Engine) open(ctx context.Context, bundles []int32) error {
 	if err := e.waitPeers(ctx, bundles, "Established", func(s peerState) bool { return s == api.PeerState_ESTABLISHED }); err != nil {
 		return err
 	}
-	return e.fence(ctx, func(d int) bool { return len(ends[d]) > 0 })
+	if err := e.fence(ctx, func(d int) bool { return len(ends[d]) > 0 }); err != nil {
+		return err
+	}
+	return e.takeDumps(ctx, bundles)
 }
 
 // dialers bounds the connections that are being made at one time; each

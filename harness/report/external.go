@@ -47,11 +47,11 @@ func newExternals(sc *harness.Scenario) (list []External) {
 	return list
 }
 
-// externals has a line for each external device.
+// externals says which devices were external, and when they counted as quiet.
 func (d *Document) externals() string {
 	var b strings.Builder
 	for _, x := range d.External {
-		fmt.Fprintf(&b, "external: %s at %s, AS %d, %d sessions: judged by what it tells; quiet where %v passed without a word to it or from it\n",
+		fmt.Fprintf(&b, "external %s at %s, AS %d: judged by what it tells;\n  quiet counts where no UPDATE has passed on its %d sessions for %v\n",
 			x.Device, x.Address, x.ASN, len(x.Sessions), time.Duration(x.SilenceMS*float64(time.Millisecond)))
 	}
 	return b.String()

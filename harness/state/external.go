@@ -36,7 +36,7 @@ type External struct {
 // What an External has where it says nothing.
 const (
 	DefaultExternalPort = 179
-	DefaultSilence      = time.Second
+	DefaultSilence      = 2 * time.Second // FRR begins to tell up to 1.4 s after a session comes up
 	DefaultWait         = 30 * time.Second
 )
 

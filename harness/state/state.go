@@ -124,7 +124,7 @@ type Device struct {
 	Routes     []Route // by prefix, in topology order
 	// External: of the device nothing is known but what it tells, session by session.
 	// Its routes have nothing but Told, which is what it tells over the first session
-	// that it tells anything over.
+	// over which its receiver takes anything.
 	External bool
 	Tells    [][]Telling // by prefix, ascending by bundle; nil unless External
 	FIB      fib.Audit

@@ -38,11 +38,14 @@ type Accepter func(ctx context.Context, from netip.Addr) (net.Conn, error)
 // ErrFar means that no session with a far end came up.
 var ErrFar = errors.New("no session with an external device")
 
+// errLate is a try that there was no time left for.
+var errLate = errors.New("it does not answer")
+
 // redialPause is how long the wire waits before it tries a far end again: one that
 // has just lost a session may refuse the next for a while.
 const redialPause = 100 * time.Millisecond
 
-// farEnd connects to a far end, gives it its neighbour's OPEN and reads its own. What
+// farEnd connects to a far end, gives it its neighbour's OPEN and reads its answer. What
 // refuses, or closes, is tried again as long as there is time.
 func (w *Wire) farEnd(ctx context.Context, f *Far, open []byte) (net.Conn, []byte, error) {
 	fail := func(err error) (net.Conn, []byte, error) {
@@ -67,8 +70,8 @@ func (w *Wire) farEnd(ctx context.Context, f *Far, open []byte) (net.Conn, []byt
 		if errors.As(err, &never) {
 			return fail(err)
 		}
-		if last == nil || within.Err() == nil {
-			last = err
+		if last == nil || !errors.Is(err, errLate) {
+			last = err // a try that the end of the time cut short says nothing
 		}
 		pause := time.NewTimer(redialPause)
 		select {
@@ -92,7 +95,7 @@ func (f *Far) connect(ctx context.Context) (net.Conn, error) {
 	if f.Accept != nil {
 		conn, err := f.Accept(ctx, f.Address.Addr())
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("it has not dialled %v", f.Local)
+			err = fmt.Errorf("%w: it has not dialled %v", errLate, f.Local)
 		}
 		return conn, err
 	}
@@ -108,38 +111,56 @@ func (f *Far) connect(ctx context.Context) (net.Conn, error) {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		err = &neverError{fmt.Errorf("%w: %v is no address of this host: add it, as with `ip address add %v/32 dev lo`", err, f.Local.Addr(), f.Local.Addr())}
 	case errors.Is(err, context.DeadlineExceeded):
-		err = errors.New("it does not answer")
+		err = errLate
 	}
 	return conn, err
 }
 
-// greet exchanges the OPENs.
+// greet gives the far end an OPEN and returns its own, with the KEEPALIVE by which it
+// agrees: one that has just lost a session may say OPEN and then think better of it.
 func (f *Far) greet(ctx context.Context, conn net.Conn, open []byte) ([]byte, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	if _, err := conn.Write(open); err != nil {
 		return nil, err
 	}
-	first, err := readMessage(conn)
-	switch {
-	case ctx.Err() != nil || err == nil && !stop():
-		return nil, errors.New("it accepts the connection and sends no OPEN")
-	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
-		return nil, fmt.Errorf("it closes the connection before its OPEN, as a device does that has no neighbour at %v", f.Local.Addr())
-	case err != nil:
-		return nil, &neverError{fmt.Errorf("what it sends is no BGP message: %w", err)}
-	}
-	if first[headerLen-1] == typeNotification {
-		err := fmt.Errorf("it refuses the session: %s", noticeText(first))
-		if len(first) > headerLen && first[headerLen] == bgp.BGP_ERROR_OPEN_MESSAGE_ERROR {
-			err = &neverError{err}
-		}
+	first, err := f.hear(ctx, conn, "OPEN")
+	if err != nil {
 		return nil, err
 	}
 	if err := f.check(first); err != nil {
 		return nil, &neverError{err}
 	}
-	return first, nil
+	second, err := f.hear(ctx, conn, "KEEPALIVE")
+	switch {
+	case err != nil:
+		return nil, err
+	case second[headerLen-1] != typeKeepalive:
+		return nil, &neverError{fmt.Errorf("its second message is of type %d: want a KEEPALIVE", second[headerLen-1])}
+	case !stop():
+		return nil, errLate
+	}
+	return append(first, second...), nil
+}
+
+// hear reads a message of which anything but a NOTIFICATION is wanted.
+func (f *Far) hear(ctx context.Context, conn net.Conn, want string) ([]byte, error) {
+	m, err := readMessage(conn)
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%w: it accepts the connection and sends no %s", errLate, want)
+	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
+		return nil, fmt.Errorf("it closes the connection before its %s, as a device does that has no neighbour at %v", want, f.Local.Addr())
+	case err != nil:
+		return nil, &neverError{fmt.Errorf("what it sends is no BGP message: %w", err)}
+	case m[headerLen-1] != typeNotification:
+		return m, nil
+	}
+	err = fmt.Errorf("it refuses the session: %s", noticeText(m))
+	if len(m) > headerLen && m[headerLen] == bgp.BGP_ERROR_OPEN_MESSAGE_ERROR {
+		err = &neverError{err}
+	}
+	return nil, err
 }
 
 // check tells whether a far end's OPEN is one that its neighbour can take.

@@ -236,7 +236,7 @@ func (w *Wire) direction(i int) state.Direction {
 
 func (w *Wire) copy(i int, dir state.Direction, open []byte) error {
 	src, dst := w.ends[i], w.ends[1-i]
-	buf := make([]byte, maxMessage)
+	buf := make([]byte, max(maxMessage, len(open)))
 	have := copy(buf, open)
 	for {
 		used, err := w.passOn(i, dir, dst, buf[:have])
@@ -322,6 +322,14 @@ func (w *Wire) Dumps(fromB bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.dump = true
+}
+
+// EndDump ends the first dump of an end that sends no fences.
+func (w *Wire) EndDump(fromB bool) {
+	d := w.dir(fromB)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.dump = false
 }
 
 // pass counts the complete messages at the front of buf and moves those that

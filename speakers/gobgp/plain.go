@@ -11,7 +11,7 @@ import (
 )
 
 // Plain is a GoBGP server that nothing of ours decides for: it has a configuration,
-// and does by itself what GoBGP does. It waits to be dialled. Beside a rig in one
+// and does by itself what GoBGP does. Beside a rig in one
 // process it is started before the rig.
 type Plain struct {
 	server  *server.BgpServer
@@ -33,6 +33,7 @@ type PlainOptions struct {
 type PlainNeighbor struct {
 	Address netip.Addr
 	ASN     uint32
+	Port    int // that the server dials; 0 = it waits to be dialled
 }
 
 // StartPlain starts a server with all its neighbours.
@@ -55,7 +56,7 @@ func StartPlain(ctx context.Context, opts PlainOptions) (*Plain, error) {
 		err = p.manage(func() error {
 			return p.server.AddPeer(ctx, &api.AddPeerRequest{Peer: &api.Peer{
 				Conf:         &api.PeerConf{NeighborAddress: n.Address.String(), PeerAsn: n.ASN},
-				Transport:    &api.Transport{LocalAddress: opts.Listen.String(), PassiveMode: true},
+				Transport:    &api.Transport{LocalAddress: opts.Listen.String(), RemotePort: uint32(n.Port), PassiveMode: n.Port == 0},
 				EbgpMultihop: &api.EbgpMultihop{Enabled: true, MultihopTtl: 64},
 			}})
 		})
