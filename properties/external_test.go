@@ -159,6 +159,9 @@ events:
 		{"a spine, which originates", spread, "r1-f1-s1", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if raceDetector && c.scenario != planar {
+				t.Skip("under the race detector one case is enough")
+			}
 			x, pipeline := externalAt(t), damping.Pipeline{}
 			x.Damped = c.damped
 			sc := scenarioWith(t, c.scenario, c.device, x)
