@@ -144,9 +144,10 @@ func (t *Table) Audits() []fib.Audit {
 
 // Device is what a device's core holds, told and candidates included, with what its
 // hardware has. Drain is left to the engine. It shares what is as it was in
-// the last one that this gave, which may be nil. What hardware has changes only by
+// the last one that this gave, which may be nil, of the same core after that many
+// steps. What hardware has changes only by
 // Carry and SetDown, and how long a compromise lasts by Mark.
-func (t *Table) Device(core *speakers.Core, prefixes []topologies.Prefix, last *state.Device) state.Device {
+func (t *Table) Device(core *speakers.Core, prefixes []topologies.Prefix, last *state.Device, steps uint64) state.Device {
 	dev := state.Device{Restarting: core.Restarting(), Compared: t.Audits()}
 	sameTable := last != nil && !t.changed && last.FIB.Compromises == 0
 	if sameTable {
@@ -161,6 +162,9 @@ func (t *Table) Device(core *speakers.Core, prefixes []topologies.Prefix, last *
 	}
 	var found []speakers.Candidate
 	for p := range prefixes {
+		if last != nil && !core.Changed(int32(p), steps) && (sameTable || t.carriesAs(&last.Routes[p], prefixes[p].Prefix)) {
+			continue
+		}
 		found = core.Candidates(int32(p), found[:0])
 		r := state.Route{}
 		if last != nil {
@@ -183,6 +187,12 @@ func (t *Table) Device(core *speakers.Core, prefixes []topologies.Prefix, last *
 		dev.Routes[p] = r
 	}
 	return dev
+}
+
+// carriesAs tells whether hardware has for a route what it had.
+func (t *Table) carriesAs(r *state.Route, prefix netip.Prefix) bool {
+	entry, _ := t.Lookup(prefix)
+	return entry.Same(r.FIB)
 }
 
 // carried gives a route what hardware has for it, and tells whether that is as before.
