@@ -177,7 +177,7 @@ func (e *Engine) Snapshot() *state.Snapshot {
 }
 
 func (e *Engine) device(d int) state.Device {
-	dev := e.tables[d].Device(e.cores[d], e.topology.Prefixes, nil)
+	dev := e.tables[d].Device(e.cores[d], e.topology.Prefixes, nil, 0)
 	dev.Drain, dev.Restarting = e.drains[d], dev.Restarting || e.away[int32(d)]
 	return dev
 }
