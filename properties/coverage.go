@@ -201,8 +201,8 @@ func NoteReached(folder string, list []state.Reached) error {
 
 // network is what coverage knows of a network once and for all.
 type network struct {
-	places  []*place // by device and prefix
-	recalls bool     // one of them has a memory
+	places  []*place        // by device and prefix
+	recalls bool            // one of them has a memory
 	bundles []bundleDamping // by bundle
 	twins   [][2]int        // an IPv4 and an IPv6 prefix of the same origins
 	crowded [][]int32       // by device: its bundles to neighbours that share their ASN with another device
