@@ -201,7 +201,8 @@ func NoteReached(folder string, list []state.Reached) error {
 
 // network is what coverage knows of a network once and for all.
 type network struct {
-	damped  func(device, prefix int) *place
+	places  []*place        // by device and prefix
+	recalls bool            // one of them has a memory
 	bundles []bundleDamping // by bundle
 	twins   [][2]int        // an IPv4 and an IPv6 prefix of the same origins
 	crowded [][]int32       // by device: its bundles to neighbours that share their ASN with another device
@@ -227,26 +228,33 @@ func (p *place) fresh(v damping.Value) damping.Value {
 	return told
 }
 
+func newPlace(t *state.ToldDamping) *place {
+	p := &place{ToldDamping: t, first: map[damping.Value]damping.Value{}, quantizer: t.Pipeline.Quantizer() != nil}
+	for _, s := range t.Pipeline.Told {
+		switch s.(type) {
+		case damping.Hysteresis:
+			p.hysteresis = true
+		case damping.Pace:
+			p.pace = true
+		case damping.Penalty:
+			p.penalty = true
+		}
+	}
+	return p
+}
+
 func learn(m *state.Moment) *network {
 	n := &network{}
 	plan, of, places := m.DampingPlan(), m.ToldDampings(), map[*state.ToldDamping]*place{}
-	n.damped = func(device, prefix int) *place {
-		t := of(device, prefix)
-		if places[t] == nil {
-			p := &place{ToldDamping: t, first: map[damping.Value]damping.Value{}, quantizer: t.Pipeline.Quantizer() != nil}
-			for _, s := range t.Pipeline.Told {
-				switch s.(type) {
-				case damping.Hysteresis:
-					p.hysteresis = true
-				case damping.Pace:
-					p.pace = true
-				case damping.Penalty:
-					p.penalty = true
-				}
+	for d := range m.Topology.Devices {
+		for p := range m.Topology.Prefixes {
+			t := of(d, p)
+			if places[t] == nil {
+				places[t] = newPlace(t)
+				n.recalls = n.recalls || !t.Memoryless
 			}
-			places[t] = p
+			n.places = append(n.places, places[t])
 		}
-		return places[t]
 	}
 	for i := range m.Topology.Bundles {
 		var d bundleDamping

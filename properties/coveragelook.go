@@ -199,13 +199,16 @@ func (c *Coverage) served(m *state.Moment, p int) bool {
 
 // lookAtDamping compares told values with what damping without a past would tell.
 func (c *Coverage) lookAtDamping(m *state.Moment) {
+	if !c.known.recalls {
+		return
+	}
 	for d := range m.Snapshot.Devices {
 		dev := &m.Snapshot.Devices[d]
 		if dev.Drain == topologies.Drained || dev.Restarting {
 			continue
 		}
 		for p := range dev.Routes {
-			at, r := c.known.damped(d, p), &dev.Routes[p]
+			at, r := c.known.places[d*len(dev.Routes)+p], &dev.Routes[p]
 			if at.Memoryless || !r.Reachable() || c.now[hysteresisHeld] && m.Settled {
 				continue
 			}
@@ -241,7 +244,7 @@ func (c *Coverage) lookAtLevels(m *state.Moment) {
 			if told.Present && told.Valued {
 				value = told.Value
 			}
-			c.reach(levelCrossed, !first && value != *was && value >= 0 && *was >= 0 && c.known.damped(d, p).quantizer)
+			c.reach(levelCrossed, !first && value != *was && value >= 0 && *was >= 0 && c.known.places[i].quantizer)
 			*was = value
 			i++
 		}

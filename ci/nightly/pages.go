@@ -204,7 +204,7 @@ func (d *document) headline() string {
 	if len(d.Findings) > 0 {
 		text += fmt.Sprintf("; findings: %d", len(d.Findings))
 	}
-	if s := d.States; s != nil && len(s.Never) > 0 {
+	if s := d.States; s != nil && s.Judged && len(s.Never) > 0 {
 		text += fmt.Sprintf("; states never reached: %d of %d", len(s.Never), len(s.Never)+len(s.Reached))
 	}
 	return text

@@ -126,3 +126,17 @@ func TestWhatIsWholeOfACutOutputCounts(t *testing.T) {
 		t.Errorf("got %+v, want the one inner test that failed, and one that passed", r)
 	}
 }
+
+func TestTheEndOfTheTimeIsNoFailure(t *testing.T) {
+	const end = "fuzz: elapsed: 5s, execs: 7 (0/sec), new interesting: 1 (total: 2)\n--- FAIL: FuzzX (5.00s)\n    context deadline exceeded\nFAIL\n"
+	for text, want := range map[string]bool{
+		end: true,
+		strings.Replace(end, "    context", "    x_test.go:3: context", 1):                                         false,
+		end + "\n    Failing input written to testdata/fuzz/FuzzX/1234\n":                                          false,
+		strings.Replace(end, "exceeded\n", "exceeded\n    fuzzing process hung or terminated: exit status 2\n", 1): false,
+	} {
+		if got := onlyDeadline(text); got != want {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}

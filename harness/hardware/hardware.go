@@ -22,6 +22,8 @@ type Table struct {
 	compared []*fib.Table // in the order of fib.Overflows, the device's own among them; nil = none
 	audited  []fib.Audit  // of compared; nil = not since the last change
 	hops     []fib.Hop
+	changed  bool // since the last Device
+	marked   int  // events marked since then
 }
 
 // New makes the tables of all devices of a topology; list nil is
@@ -75,12 +77,12 @@ func (t *Table) Tables() []*fib.Table {
 // Shared is a view of the same tables. It, or the one that it is of, is replaced
 // by its Clone before either is changed.
 func (t *Table) Shared() Table {
-	return Table{Table: t.Table, compared: t.compared, audited: t.audited}
+	return Table{Table: t.Table, compared: t.compared, audited: t.audited, changed: t.changed, marked: t.marked}
 }
 
 // Clone copies the tables.
 func (t *Table) Clone() Table {
-	made := Table{Table: t.Table.Clone(), audited: t.audited}
+	made := Table{Table: t.Table.Clone(), audited: t.audited, changed: t.changed, marked: t.marked}
 	for _, table := range t.compared {
 		if table == t.Table {
 			made.compared = append(made.compared, made.Table)
@@ -94,7 +96,7 @@ func (t *Table) Clone() Table {
 // Carry programs a prefix, or removes it where there are no hops. A table that is
 // full and rejects what is new is no failure of the run: the audit counts it.
 func (t *Table) Carry(prefix netip.Prefix, hops []speakers.Hop) error {
-	t.audited, t.hops = nil, t.hops[:0]
+	t.audited, t.hops, t.changed = nil, t.hops[:0], true
 	for _, h := range hops {
 		t.hops = append(t.hops, fib.Hop{ID: h.Bundle, Share: h.Share})
 	}
@@ -112,7 +114,7 @@ func (t *Table) Carry(prefix netip.Prefix, hops []speakers.Hop) error {
 
 // SetDown takes a bundle's next hop out of its groups, or lets it come back.
 func (t *Table) SetDown(bundle int32, down bool) {
-	t.audited = nil
+	t.audited, t.changed = nil, true
 	for _, table := range t.Tables() {
 		table.SetDown(bundle, down)
 	}
@@ -120,6 +122,7 @@ func (t *Table) SetDown(bundle int32, down bool) {
 
 // Mark names the event that changes from now on belong to.
 func (t *Table) Mark(event string) {
+	t.marked++
 	for _, table := range t.Tables() {
 		table.Mark(event)
 	}
@@ -140,15 +143,28 @@ func (t *Table) Audits() []fib.Audit {
 }
 
 // Device is what a device's core holds, told and candidates included, with what its
-// hardware has. Drain is left to the engine. It shares what is as it was in an
-// earlier one, which may be nil.
-func (t *Table) Device(core *speakers.Core, prefixes []topologies.Prefix, last *state.Device) state.Device {
-	dev := state.Device{Restarting: core.Restarting(), FIB: t.Audit(), Compared: t.Audits()}
+// hardware has. Drain is left to the engine. It shares what is as it was in
+// the last one that this gave, which may be nil, of the same core after that many
+// steps. What hardware has changes only by
+// Carry and SetDown, and how long a compromise lasts by Mark.
+func (t *Table) Device(core *speakers.Core, prefixes []topologies.Prefix, last *state.Device, steps uint64) state.Device {
+	dev := state.Device{Restarting: core.Restarting(), Compared: t.Audits()}
+	sameTable := last != nil && !t.changed && last.FIB.Compromises == 0
+	if sameTable {
+		dev.FIB = last.FIB
+		dev.FIB.Events += t.marked
+	} else {
+		dev.FIB = t.Audit()
+	}
+	t.changed, t.marked = false, 0
 	if last != nil {
 		dev.Routes = last.Routes
 	}
 	var found []speakers.Candidate
 	for p := range prefixes {
+		if last != nil && !core.Changed(int32(p), steps) && (sameTable || t.carriesAs(&last.Routes[p], prefixes[p].Prefix)) {
+			continue
+		}
 		found = core.Candidates(int32(p), found[:0])
 		r := state.Route{}
 		if last != nil {
@@ -157,7 +173,7 @@ func (t *Table) Device(core *speakers.Core, prefixes []topologies.Prefix, last *
 		decision := core.Decision(int32(p))
 		same := last != nil && r.Local == decision.Local && r.Valued == decision.Valued && r.Bottleneck == decision.Bottleneck && r.Told.Same(state.Told(decision.Told))
 		r.Local, r.Valued, r.Bottleneck, r.Told = decision.Local, decision.Valued, decision.Bottleneck, state.Told(decision.Told)
-		same = t.carried(&r, prefixes[p].Prefix) && same
+		same = (sameTable || t.carried(&r, prefixes[p].Prefix)) && same
 		same = members(&r, decision.Hops) && same
 		same = candidates(&r, found) && same
 		if same {
@@ -171,6 +187,12 @@ func (t *Table) Device(core *speakers.Core, prefixes []topologies.Prefix, last *
 		dev.Routes[p] = r
 	}
 	return dev
+}
+
+// carriesAs tells whether hardware has for a route what it had.
+func (t *Table) carriesAs(r *state.Route, prefix netip.Prefix) bool {
+	entry, _ := t.Lookup(prefix)
+	return entry.Same(r.FIB)
 }
 
 // carried gives a route what hardware has for it, and tells whether that is as before.

@@ -205,7 +205,7 @@ func (e *Engine) device(d int) state.Device {
 	if e.isFar(d) {
 		return e.farDevice(d)
 	}
-	dev := e.tables[d].Device(e.cores[d], e.topology.Prefixes, nil)
+	dev := e.tables[d].Device(e.cores[d], e.topology.Prefixes, nil, 0)
 	dev.Drain, dev.Restarting = e.drains[d], dev.Restarting || e.away[int32(d)]
 	return dev
 }

@@ -77,7 +77,7 @@ func (s *State) support(at place, a aggregate) (supporting, capacity uint64) {
 			continue
 		}
 		supporting++
-		for _, m := range s.set(nil, at.device, p) {
+		for _, m := range s.rows[p].sets[at.device] {
 			behind[m.Bundle] = s.capacityOf(at.device, m.Bundle)
 		}
 	}

@@ -145,8 +145,12 @@ func appendSessions(changes []SessionChange, a, b, end *State, d, p int) []Sessi
 }
 
 func sameSet(a, b *State, device, prefix int) bool {
-	lo, hi, x, y := a.o.first[device], a.o.first[device+1], a.rows[prefix], b.rows[prefix]
-	return slices.Equal(x.member[lo:hi], y.member[lo:hi]) && slices.Equal(x.share[lo:hi], y.share[lo:hi])
+	return equalSets(a.rows[prefix].sets[device], b.rows[prefix].sets[device])
+}
+
+// equalSets compares sets, which states share where they are the same.
+func equalSets(x, y []state.Member) bool {
+	return len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0] || slices.Equal(x, y))
 }
 
 // sameAttributes compares all of what the device tells but presence and value.

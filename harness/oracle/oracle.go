@@ -185,9 +185,8 @@ type State struct {
 // row is what all devices decided for one prefix. States share it where it is the
 // same, so it is not written to once it has settled.
 type row struct {
-	entries []entry  // by device
-	member  []bool   // by session end: in the multipath set
-	share   []uint64 // by session end
+	entries []entry          // by device
+	sets    [][]state.Member // by device
 }
 
 // entry is what one device decided for one prefix, its set apart. Where no
@@ -236,13 +235,15 @@ func (s *State) Err() error { return s.err }
 func (s *State) Route(device, prefix int) *state.Route {
 	r := &state.Route{}
 	s.RouteInto(r, device, prefix)
+	r.Set = slices.Clone(r.Set)
 	return r
 }
 
-// RouteInto writes Route over another one, in whose room for a set it puts its own.
+// RouteInto writes Route over another one. Its set is the state's own, which nobody
+// may write to.
 func (s *State) RouteInto(r *state.Route, device, prefix int) {
 	e := s.entry(device, prefix)
-	*r = state.Route{Local: e.local, Set: s.set(r.Set[:0], device, prefix), Valued: e.valued, Bottleneck: e.bottleneck}
+	*r = state.Route{Local: e.local, Set: s.rows[prefix].sets[device], Valued: e.valued, Bottleneck: e.bottleneck}
 	if e.present {
 		r.Told = state.Told{
 			Present: true, Valued: e.tells, Value: e.value, Form: s.form(device, e),
@@ -257,16 +258,6 @@ func (s *State) form(device int, e *entry) string {
 		return ""
 	}
 	return s.rules[device].form
-}
-
-func (s *State) set(set []state.Member, device, prefix int) []state.Member {
-	row := s.rows[prefix]
-	for i := s.o.first[device]; i < s.o.first[device+1]; i++ {
-		if row.member[i] {
-			set = append(set, state.Member{Bundle: s.o.ends[i].bundle, Share: row.share[i]})
-		}
-	}
-	return set
 }
 
 // TellsTo tells whether the device tells its route to the prefix over the

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/harness/state"
 )
 
 // State is StateOf with all devices in service and their knobs at the defaults.
@@ -77,7 +78,7 @@ func (s *State) makeWhole(device int) {
 }
 
 func (o *Oracle) emptyRow() *row {
-	return &row{entries: make([]entry, len(o.asn)), member: make([]bool, len(o.ends)), share: make([]uint64, len(o.ends))}
+	return &row{entries: make([]entry, len(o.asn)), sets: make([][]state.Member, len(o.asn))}
 }
 
 // work settles one prefix after another.
@@ -87,19 +88,18 @@ type work struct {
 	row     *row    // that entries are of
 	own     bool    // row is this work's alone, so that it may be written to
 
-	prefix int
-	class  string  // of the prefix
-	stale  queue   // devices of which a neighbour tells something else since they decided
-	set    []int32 // scratch: session ends of the set that is being decided
-	// Scratch, by session end: what is being decided.
-	member []bool
-	share  []uint64
+	prefix      int
+	class       string         // of the prefix
+	conditional bool           // the prefix is an aggregate
+	stale       queue          // devices of which a neighbour tells something else since they decided
+	set         []int32        // scratch: session ends of the set that is being decided
+	share       []uint64       // scratch, by session end: what those of the set get
+	next        []state.Member // scratch: the set that was decided
 }
 
 func newWork(s *State) *work {
 	return &work{
-		State: s, stale: newQueue(len(s.o.asn)),
-		member: make([]bool, len(s.o.ends)), share: make([]uint64, len(s.o.ends)),
+		State: s, stale: newQueue(len(s.o.asn)), share: make([]uint64, len(s.o.ends)),
 	}
 }
 
@@ -107,6 +107,7 @@ func newWork(s *State) *work {
 // written to.
 func (w *work) start(prefix int, from *row, own bool) {
 	w.prefix, w.class, w.row, w.entries, w.own = prefix, w.o.classes[prefix], from, from.entries, own
+	_, w.conditional = w.o.aggregates[prefix]
 }
 
 // settle decides a prefix from nothing.
@@ -152,26 +153,26 @@ func (w *work) sweep() error {
 func (w *work) renew(d int32) {
 	w.stale.remove(w.o.rank[d])
 	old := &w.entries[d]
+	w.next = w.next[:0]
 	now, local := w.origin(d)
 	if !local {
 		now = w.decide(d)
 	}
-	lo, hi := w.o.first[d], w.o.first[d+1]
-	if local {
-		clear(w.member[lo:hi])
-		clear(w.share[lo:hi])
-	}
-	told := old.sameTold(&now)
-	if now == *old && slices.Equal(w.member[lo:hi], w.row.member[lo:hi]) && slices.Equal(w.share[lo:hi], w.row.share[lo:hi]) {
+	told, sameSet := old.sameTold(&now), slices.Equal(w.next, w.row.sets[d])
+	if sameSet && now == *old {
 		return
 	}
 	if !w.own {
-		w.row = &row{entries: slices.Clone(w.row.entries), member: slices.Clone(w.row.member), share: slices.Clone(w.row.share)}
+		w.row = &row{entries: slices.Clone(w.row.entries), sets: slices.Clone(w.row.sets)}
 		w.entries, w.own = w.row.entries, true
 	}
 	w.entries[d] = now
-	copy(w.row.member[lo:hi], w.member[lo:hi])
-	copy(w.row.share[lo:hi], w.share[lo:hi])
+	if !sameSet {
+		w.row.sets[d] = nil
+		if len(w.next) > 0 {
+			w.row.sets[d] = slices.Clone(w.next)
+		}
+	}
 	if !told {
 		w.spread(d)
 	}
@@ -190,7 +191,7 @@ func (w *work) spread(d int32) {
 // origin is the entry of a device that originates the prefix now: it uses nothing
 // that neighbours tell.
 func (w *work) origin(d int32) (e entry, ok bool) {
-	_, conditional := w.o.aggregates[w.prefix]
+	conditional := w.conditional
 	for i, other := range w.o.origins[w.prefix] {
 		if other != d {
 			continue
@@ -257,9 +258,6 @@ func (r *rules) drain(e entry) entry {
 // decide makes the entry of a device from what its neighbours tell now, with its
 // multipath set and shares.
 func (w *work) decide(d int32) entry {
-	lo, hi := w.o.first[d], w.o.first[d+1]
-	clear(w.member[lo:hi])
-	clear(w.share[lo:hi])
 	w.choose(d)
 	if len(w.set) == 0 {
 		return entry{}
@@ -276,11 +274,10 @@ func (w *work) decide(d int32) entry {
 	value, valued := r.bottleneck(&found, best)
 	w.offer(d, &e, value, valued)
 	if r.drained {
-		clear(w.share[lo:hi])
 		return r.drain(e)
 	}
 	for _, i := range w.set {
-		w.member[i] = true
+		w.next = append(w.next, state.Member{Bundle: w.o.ends[i].bundle, Share: w.share[i]})
 	}
 	return e
 }

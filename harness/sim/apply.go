@@ -190,7 +190,7 @@ func (e *Engine) startAgain(d int) (up []int32) {
 		}
 	}
 	dev.away = false
-	dev.core = speakers.New(cfg)
+	dev.core, dev.last = speakers.New(cfg), nil
 	dev.inbox, dev.others, dev.hashed = nil, nil, false
 	clear(dev.told)
 	e.tap.restarted(d)

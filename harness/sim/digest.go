@@ -149,12 +149,14 @@ type walk struct {
 	seen map[uintptr]uint64 // pointers, numbered
 }
 
-// fixed are types that do not change while a core lives, and are large.
+// fixed are types that do not change while a core lives, and are large, or that say
+// nothing of what comes.
 var fixed = map[reflect.Type]bool{
 	reflect.TypeFor[speakers.Config]():       true,
 	reflect.TypeFor[[]damping.ToldStage]():   true,
 	reflect.TypeFor[damping.Grid]():          true,
 	reflect.TypeFor[[]damping.BundleStage](): true,
+	reflect.TypeFor[speakers.History]():      true,
 }
 
 func (w *walk) value(v reflect.Value) {

@@ -88,6 +88,7 @@ type device struct {
 	marks  int           // how many of the engine's the table has heard of
 	seen   *state.Device // as the last snapshot had it; nil = something has changed since
 	last   *state.Device // as the last snapshot had it, what has changed since or not; nil = there was none
+	steps  uint64        // of core, when it was
 	core   *speakers.Core
 	told   []told // by prefix
 	drain  topologies.DrainState

@@ -1,0 +1,84 @@
+// Package fuzz turns bytes into whole cases, a small network with its settings and
+// what is done to it, and plays them on the simulator with all properties, so that
+// native fuzzing searches schedules by the code that they reach:
+//
+//	go test ./fuzz -run '^$' -fuzz FuzzSchedule
+//
+// It draws nothing of its own: properties/generate decodes the bytes, and
+// harness/shrink makes small what fails. docs/fuzzing.md describes it.
+package fuzz
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/bagrig/bagrig/harness"
+	"github.com/bagrig/bagrig/harness/shrink"
+	"github.com/bagrig/bagrig/harness/state"
+	"github.com/bagrig/bagrig/properties"
+	"github.com/bagrig/bagrig/properties/generate"
+)
+
+// Limits of a case: small, so that a search plays many.
+const (
+	MostDevices = 12
+	MostEvents  = 6
+)
+
+// Case is the case that bytes stand for. Any bytes stand for one; none at all for
+// the plainest.
+func Case(data []byte) *harness.Scenario {
+	return generate.Case(generate.FromBytes(data), generate.Limits{Devices: MostDevices, Events: MostEvents, Engine: harness.Sim})
+}
+
+// Failure is what fails in a case.
+type Failure struct {
+	Property string // or shrink.NoConvergence, or shrink.Panic
+	Text     string // in words; of a panic with its stack
+}
+
+func (f *Failure) Error() string { return fmt.Sprintf("%s: %s", f.Property, f.Text) }
+
+// Play plays a case with all properties, and gives the first that fails as a
+// *Failure. Any other error is a case that cannot be played, which none should
+// be. The states of behaviour that it reached are given in any case.
+//
+// It is harness.Run without what only reports need, such as told values over true
+// ones, which would take a seventh of the time.
+func Play(ctx context.Context, sc *harness.Scenario) ([]state.Reached, error) {
+	checks, watcher := properties.For(sc.Topology, sc.Events), properties.NewCoverage()
+	err := play(ctx, sc, append(checks, watcher))
+	watcher.Ended(err)
+	res := &state.Result{}
+	for _, c := range checks {
+		res.Outcomes = append(res.Outcomes, c.Outcome())
+	}
+	failures := shrink.Failures(res, err)
+	if len(failures) == 0 {
+		return watcher.Reached(), err
+	}
+	f := &Failure{Property: failures[0]}
+	if err != nil {
+		f.Text = err.Error()
+	}
+	for _, o := range res.Outcomes {
+		if o.Name == f.Property && len(o.Violations) > 0 {
+			v := o.Violations[0]
+			f.Text = fmt.Sprintf("violated %d times, first at %v, %s: %s", o.Violated, v.Time, v.Where, v.Text)
+		}
+	}
+	return watcher.Reached(), f
+}
+
+func play(ctx context.Context, sc *harness.Scenario, checks []state.Check) (err error) {
+	rig, err := harness.Start(ctx, harness.Options{
+		Topology: sc.Topology, Damping: sc.Damping, Plan: sc.Plan, Settings: sc.Settings, Hardware: sc.Hardware, Engine: harness.Sim, Checks: checks,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rig.Close()) }()
+	_, err = rig.Play(ctx, sc.Events...)
+	return err
+}
