@@ -31,11 +31,15 @@ func module(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// targets are a fuzz target that fails in two ways, one of them with a text of its own
-// for every input, and one that holds.
+// targets are a fuzz target that fails, with a text of its own for every input, one of
+// schedules that writes a fail file when it is not searched, and one that holds.
 const targets = `package fake
 
-import "testing"
+import (
+	"flag"
+	"os"
+	"testing"
+)
 
 func FuzzBad(f *testing.F) {
 	f.Add([]byte("a"))
@@ -43,6 +47,20 @@ func FuzzBad(f *testing.F) {
 		if len(data) > 3 && data[0] > 'a' {
 			t.Errorf("%d bytes, among them %q", len(data), data)
 		}
+	})
+}
+
+func FuzzSchedules(f *testing.F) {
+	f.Add([]byte("a"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) < 2 {
+			return
+		}
+		if flag.Lookup("test.fuzz").Value.String() == "" {
+			os.MkdirAll("testdata/fails/no-loop", 0o777)
+			os.WriteFile("testdata/fails/no-loop/2.yaml", nil, 0o666)
+		}
+		t.Errorf("no loop: %q\n\n# bagrig fail file 1\n# property: no loop\n", data)
 	})
 }
 
@@ -100,7 +118,7 @@ func fake(t *testing.T, files map[string]string, suites ...suite) (config, *byte
 	t.Helper()
 	var log bytes.Buffer
 	return config{
-		dir: module(t, files), out: filepath.Join(t.TempDir(), "out"), budget: 12 * time.Second, seed: 7, suites: suites,
+		dir: module(t, files), out: filepath.Join(t.TempDir(), "out"), budget: 16 * time.Second, seed: 7, suites: suites,
 		states: []string{"partition"}, tell: "FAKE_REACHED", log: &log,
 	}, &log
 }
@@ -179,6 +197,14 @@ func TestANightFindsWhatFailsAndKeepsItReadyToCommit(t *testing.T) {
 	}
 	if _, value, ok := entryOf(t, filepath.Join(cfg.dir, f.Files[0])); !ok || len(value) != 4 {
 		t.Errorf("corpus: got %q, want 4 bytes, the least that fails", value)
+	}
+	if p := partOf(t, d, "FuzzSchedules"); len(p.Findings) != 1 {
+		t.Errorf("FuzzSchedules: got %+v, want one finding", p)
+	} else if f := d.finding(p.Findings[0]); f.Title != "no loop" || !slices.Equal(f.Files, []string{"testdata/fails/no-loop/2.yaml"}) || !strings.Contains(f.Command, "replay "+f.Files[0]) {
+		t.Errorf("FuzzSchedules: got %+v, want the fail file in place of the entry", f)
+	}
+	if entries, err := os.ReadDir(filepath.Join(cfg.dir, "testdata/fuzz/FuzzSchedules")); err != nil || len(entries) > 0 {
+		t.Errorf("corpus of FuzzSchedules: got %v and %v, want it empty", entries, err)
 	}
 	if p := partOf(t, d, "good"); p.Status != statusPassed || p.Rounds != 2 || p.Tests != 2 {
 		t.Errorf("good: got %+v, want two rounds", p)
