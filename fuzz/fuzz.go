@@ -72,14 +72,10 @@ func Shrink(ctx context.Context, sc *harness.Scenario, failure *Failure) (*shrin
 // It is harness.Run without what only reports need, such as told values over true
 // ones, which would take a seventh of the time.
 func Play(ctx context.Context, sc *harness.Scenario) ([]state.Reached, error) {
-	checks, watcher := properties.ForScenario(sc), properties.NewCoverage()
-	err := play(ctx, sc, append(checks, watcher))
+	watcher := properties.NewCoverage()
+	outcomes, err := play(ctx, sc, append(properties.ForScenario(sc), watcher))
 	watcher.Ended(err)
-	res := &state.Result{}
-	for _, c := range checks {
-		res.Outcomes = append(res.Outcomes, c.Outcome())
-	}
-	failures := shrink.Failures(res, err)
+	failures := shrink.Failures(&state.Result{Outcomes: outcomes}, err)
 	if len(failures) == 0 {
 		return watcher.Reached(), err
 	}
@@ -87,7 +83,7 @@ func Play(ctx context.Context, sc *harness.Scenario) ([]state.Reached, error) {
 	if err != nil {
 		f.Text = err.Error()
 	}
-	for _, o := range res.Outcomes {
+	for _, o := range outcomes {
 		if o.Name == f.Property && len(o.Violations) > 0 {
 			v := o.Violations[0]
 			f.Text = fmt.Sprintf("violated %d times, first at %v, %s: %s", o.Violated, v.Time, v.Where, v.Text)
@@ -96,14 +92,13 @@ func Play(ctx context.Context, sc *harness.Scenario) ([]state.Reached, error) {
 	return watcher.Reached(), f
 }
 
-func play(ctx context.Context, sc *harness.Scenario, checks []state.Check) (err error) {
+func play(ctx context.Context, sc *harness.Scenario, checks []state.Check) (outcomes []state.Outcome, err error) {
 	rig, err := harness.Start(ctx, harness.Options{
 		Topology: sc.Topology, Damping: sc.Damping, Plan: sc.Plan, Settings: sc.Settings, Hardware: sc.Hardware, Engine: harness.Sim, Checks: checks,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, rig.Close()) }()
 	_, err = rig.Play(ctx, sc.Events...)
-	return err
+	return rig.Outcomes(), errors.Join(err, rig.Close())
 }
