@@ -25,8 +25,9 @@ type RunOptions struct {
 	SimChecks   []state.Check
 	SimObserver state.Observer
 
-	keep func(*state.Moment) // hears of every moment
-	with func(*state.Result) // completes the result before observers hear of it
+	keep   func(*state.Moment) // hears of every moment
+	guards []*guard            // of Checks
+	with   func(*state.Result) // completes the result before observers hear of it
 }
 
 // Run plays a scenario on a network of its own and returns what it found. An
@@ -47,14 +48,15 @@ func runOne(ctx context.Context, sc *Scenario, opts RunOptions) (*state.Result, 
 	started := time.Now()
 	res := &state.Result{Scenario: sc.Name, Engine: sc.Engine, Seed: sc.Seed, Topology: sc.Topology.Summary()}
 	opts.Observer.Record(state.Record{Kind: "start", Event: -1, Text: res.Topology, Result: res})
+	opts.guards = newGuards(opts.Checks)
 	err := play(ctx, sc, opts, res)
-	for _, c := range opts.Checks {
-		if w, ok := c.(state.Watcher); ok {
+	for _, g := range opts.guards {
+		if w, ok := g.check.(state.Watcher); ok && g.broken == nil {
 			w.Ended(err)
 			res.Reached = w.Reached()
 			continue
 		}
-		res.Outcomes = append(res.Outcomes, c.Outcome())
+		res.Outcomes = append(res.Outcomes, g.outcome())
 	}
 	res.Outcomes = append(res.Outcomes, sc.Thresholds.outcomes(res.Rows)...)
 	for i := range res.Outcomes {
@@ -104,7 +106,7 @@ func (sc *Scenario) rigOptions(opts RunOptions) Options {
 	return Options{
 		Topology: sc.Topology, Damping: sc.Damping, Plan: sc.Plan, Settings: sc.Settings, Hardware: sc.Hardware, Compare: sc.Compare, Checks: opts.Checks,
 		Observer: opts.Observer, Engine: sc.Engine, Schedule: opts.Schedule, Tap: opts.Tap, Port: opts.Port, Budget: opts.Budget,
-		keep: opts.keep,
+		keep: opts.keep, guards: opts.guards,
 	}
 }
 
