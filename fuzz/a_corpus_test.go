@@ -18,7 +18,6 @@ import (
 	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/shrink"
 	"github.com/bagrig/bagrig/harness/state"
-	"github.com/bagrig/bagrig/properties"
 	"github.com/bagrig/bagrig/topologies"
 )
 
@@ -272,7 +271,7 @@ func TestFailFilesComeOutAsTheyExpect(t *testing.T) {
 	}
 	for i, f := range fails {
 		t.Run(strings.TrimPrefix(paths[i], failFiles+"/"), func(t *testing.T) {
-			if err := f.Play(t.Context(), properties.For); err != nil {
+			if err := f.Play(t.Context(), checksOf(f.Scenario)); err != nil {
 				t.Error(err)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -61,19 +62,24 @@ func kept(sc *harness.Scenario, failure *Failure, quick bool, dir string) string
 	if quick {
 		return printed(&shrink.Fail{
 			Property: failure.Property, Expect: shrink.Held, How: "not shrunk yet: `go test -run` of the entry does, and writes the file", Scenario: sc,
-			Story: shrink.Story(context.Background(), sc, properties.For, failure.Property),
+			Story: shrink.Story(context.Background(), sc, checksOf(sc), failure.Property),
 		})
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), shrinkTime)
 	defer cancel()
-	k, err := shrink.Keep(ctx, sc, properties.For, failure.Property, dir, harness.Sim)
-	switch {
-	case k == nil:
-		return fmt.Sprintf("not kept as a fail file: %v\n\n%s", err, kept(sc, failure, true, dir))
-	case err != nil:
-		return fmt.Sprintf("not written: %v\n\n%s", err, k.Text)
+	f, err := Shrink(ctx, sc, failure)
+	if err != nil {
+		return fmt.Sprintf("not shrunk: %v\n\n%s", err, kept(sc, failure, true, dir))
 	}
-	return fmt.Sprintf("kept as %s:\n\n%s", k.Path, k.Text)
+	path, err := f.Place(dir)
+	if err == nil {
+		f.Command = "bagrig replay fuzz/" + filepath.ToSlash(path)
+		err = f.Write(path)
+	}
+	if err != nil {
+		return fmt.Sprintf("not written: %v\n\n%s", err, printed(f))
+	}
+	return fmt.Sprintf("kept as %s:\n\n%s", path, printed(f))
 }
 
 func printed(f *shrink.Fail) string {

@@ -271,7 +271,25 @@ func (w *window) applyNow(ctx context.Context) (changes []state.Change, causes [
 	}
 	all := slices.Concat(changes, noticed)
 	w.fall(all)
-	return changes, causes, heard, r.engine.Apply(ctx, all)
+	return changes, causes, heard, r.engine.Apply(ctx, restartsLast(all))
+}
+
+// restartsLast lets a speaker that starts again know what becomes of its bundles at
+// the same moment: it waits for no neighbour whose session does not come back.
+func restartsLast(changes []state.Change) []state.Change {
+	first := slices.IndexFunc(changes, func(c state.Change) bool { return c.Kind == state.StartAgain })
+	if first < 0 {
+		return changes
+	}
+	late := func(c state.Change) int {
+		switch c.Kind {
+		case state.SetMembers, state.Fail, state.Notice:
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(changes[first:], func(a, b state.Change) int { return cmp.Compare(late(a), late(b)) })
+	return changes
 }
 
 // comes is when the next thing happens that is not the speakers' own: a change, a
@@ -353,20 +371,20 @@ func (w *window) happened(changes []state.Change, transitions []transition) {
 // roundWatch shows every round of the window to the checks that want to see
 // it, or is nil where none does.
 func (w *window) roundWatch() func() {
-	var checks []state.RoundCheck
-	for _, c := range w.rig.opts.Checks {
-		if rc, ok := c.(state.RoundCheck); ok {
-			checks = append(checks, rc)
+	var guards []*guard
+	for _, g := range w.rig.guards {
+		if _, ok := g.check.(state.RoundCheck); ok {
+			guards = append(guards, g)
 		}
 	}
 	drains := func(e state.Event) bool { return e.Kind == "drain" }
-	if len(checks) == 0 || !slices.ContainsFunc(w.public.Events, drains) {
+	if len(guards) == 0 || !slices.ContainsFunc(w.public.Events, drains) {
 		return nil // of the rules so far only drain's looks at rounds
 	}
 	return func() {
 		m := &state.Moment{Network: w.rig.net, Snapshot: w.rig.engine.Snapshot(), Baseline: w.rig.baseline}
-		for _, c := range checks {
-			c.LookRound(m, w.public.Events)
+		for _, g := range guards {
+			g.run(m.Snapshot.Time-m.Baseline.Time, "LookRound", func() { g.check.(state.RoundCheck).LookRound(m, w.public.Events) })
 		}
 	}
 }

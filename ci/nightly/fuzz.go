@@ -210,6 +210,13 @@ func (n *night) keepOne(ctx context.Context, p *part, binary string, in input, f
 	default: // of the smaller input, or with the shrunk scenario
 		f.Text, f.Title = clip(e.output), title(e.output)
 	}
+	n.filesOf(f)
+	if i := slices.IndexFunc(f.Files, func(file string) bool { return strings.Contains(file, "testdata/fails/") }); i >= 0 {
+		// The fail file says in words what the bytes say only to one version of a generator.
+		f.Command = "go run ./cmd/bagrig replay " + f.Files[i]
+		f.Files = slices.DeleteFunc(f.Files, func(file string) bool { return strings.HasSuffix(file, "/"+p.Target+"/"+name) })
+		return os.Remove(filepath.Join(corpus, name))
+	}
 	return nil
 }
 

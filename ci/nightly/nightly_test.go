@@ -31,11 +31,15 @@ func module(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// targets are a fuzz target that fails in two ways, one of them with a text of its own
-// for every input, and one that holds.
+// targets are a fuzz target that fails, with a text of its own for every input, one of
+// schedules that writes a fail file when it is not searched, and one that holds.
 const targets = `package fake
 
-import "testing"
+import (
+	"flag"
+	"os"
+	"testing"
+)
 
 func FuzzBad(f *testing.F) {
 	f.Add([]byte("a"))
@@ -43,6 +47,20 @@ func FuzzBad(f *testing.F) {
 		if len(data) > 3 && data[0] > 'a' {
 			t.Errorf("%d bytes, among them %q", len(data), data)
 		}
+	})
+}
+
+func FuzzSchedules(f *testing.F) {
+	f.Add([]byte("a"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) < 2 {
+			return
+		}
+		if flag.Lookup("test.fuzz").Value.String() == "" {
+			os.MkdirAll("testdata/fails/no-loop", 0o777)
+			os.WriteFile("testdata/fails/no-loop/2.yaml", nil, 0o666)
+		}
+		t.Errorf("no loop: %q\n\n# bagrig fail file 1\n# property: no loop\n", data)
 	})
 }
 
@@ -100,7 +118,7 @@ func fake(t *testing.T, files map[string]string, suites ...suite) (config, *byte
 	t.Helper()
 	var log bytes.Buffer
 	return config{
-		dir: module(t, files), out: filepath.Join(t.TempDir(), "out"), budget: 12 * time.Second, seed: 7, suites: suites,
+		dir: module(t, files), out: filepath.Join(t.TempDir(), "out"), budget: 30 * time.Second, seed: 7, suites: suites,
 		states: []string{"partition"}, tell: "FAKE_REACHED", log: &log,
 	}, &log
 }
@@ -170,8 +188,8 @@ func TestANightFindsWhatFailsAndKeepsItReadyToCommit(t *testing.T) {
 		t.Fatalf("FuzzBad: got %+v, want one finding\n%s", bad, log)
 	}
 	f := d.finding(bad.Findings[0])
-	if f.Seen != mostInputs || len(f.Files) != 1 || !strings.HasPrefix(f.Files[0], "testdata/fuzz/FuzzBad/") || f.Note != "" || !strings.Contains(f.Title, "bytes") {
-		t.Errorf("FuzzBad: got %+v, want it seen %d times, and one corpus entry that fails again", f, mostInputs)
+	if f.Seen < 1 || f.Seen > mostInputs || len(f.Files) != 1 || !strings.HasPrefix(f.Files[0], "testdata/fuzz/FuzzBad/") || f.Note != "" || !strings.Contains(f.Title, "bytes") {
+		t.Errorf("FuzzBad: got %+v, want it seen up to %d times, and one corpus entry that fails again", f, mostInputs)
 	}
 	entries, err := os.ReadDir(filepath.Join(cfg.dir, "testdata/fuzz/FuzzBad"))
 	if err != nil || len(entries) != 1 || !strings.HasSuffix(f.Files[0], entries[0].Name()) {
@@ -180,18 +198,26 @@ func TestANightFindsWhatFailsAndKeepsItReadyToCommit(t *testing.T) {
 	if _, value, ok := entryOf(t, filepath.Join(cfg.dir, f.Files[0])); !ok || len(value) != 4 {
 		t.Errorf("corpus: got %q, want 4 bytes, the least that fails", value)
 	}
-	if p := partOf(t, d, "good"); p.Status != statusPassed || p.Rounds != 2 || p.Tests != 2 {
-		t.Errorf("good: got %+v, want two rounds", p)
+	if p := partOf(t, d, "FuzzSchedules"); len(p.Findings) != 1 {
+		t.Errorf("FuzzSchedules: got %+v, want one finding", p)
+	} else if f := d.finding(p.Findings[0]); f.Title != "no loop" || !slices.Equal(f.Files, []string{"testdata/fails/no-loop/2.yaml"}) || !strings.Contains(f.Command, "replay "+f.Files[0]) {
+		t.Errorf("FuzzSchedules: got %+v, want the fail file in place of the entry", f)
+	}
+	if entries, err := os.ReadDir(filepath.Join(cfg.dir, "testdata/fuzz/FuzzSchedules")); err != nil || len(entries) > 0 {
+		t.Errorf("corpus of FuzzSchedules: got %v and %v, want it empty", entries, err)
+	}
+	if p := partOf(t, d, "good"); p.Status != statusPassed || p.Rounds < 1 || p.Rounds > 2 || p.Tests != p.Rounds {
+		t.Errorf("good: got %+v, want a round or two of one test", p)
 	}
 	p := partOf(t, d, "bad")
 	if p.Status != statusFailed || len(p.Findings) != 2 {
 		t.Fatalf("bad: got %+v, want two findings", p)
 	}
-	if f := d.finding(p.Findings[0]); f.Title != "no loop" || f.Seen != 2 || !slices.Equal(f.Files, []string{"suites/testdata/fails/no-loop/1.yaml"}) ||
+	if f := d.finding(p.Findings[0]); f.Title != "no loop" || f.Seen != p.Rounds || !slices.Equal(f.Files, []string{"suites/testdata/fails/no-loop/1.yaml"}) ||
 		!strings.Contains(f.Command, "BAGRIG_SEED=7 ") || !strings.Contains(f.Command, "-run '^TestBad$/^one$'") {
 		t.Errorf("bad/one: got %+v", f)
 	}
-	if f := d.finding(p.Findings[1]); !strings.Contains(f.Text, "at the disco") || f.Seen != 2 {
+	if f := d.finding(p.Findings[1]); !strings.Contains(f.Text, "at the disco") || f.Seen != p.Rounds {
 		t.Errorf("bad/two: got %+v", f)
 	}
 	if p := partOf(t, d, "hangs"); p.Status != statusFailed || !strings.Contains(d.finding(p.Findings[0]).Text, "test timed out after 1s") {

@@ -28,8 +28,8 @@ func suites() []suite {
 	return []suite{
 		{name: "agreement", pkg: "./properties", run: "EnginesAndOracle|EveryOrder|ToTheByte", rounds: 10, weight: 5, limit: 20 * time.Minute},
 		{name: "random events", pkg: "./properties", run: "RandomEvents", env: []string{"BAGRIG_CASES=60"}, rounds: 1000, weight: 3, limit: 20 * time.Minute},
-		{name: "corners", pkg: "./fuzz", run: "Corners|FailFiles|Entry", env: []string{"BAGRIG_CASES=40"}, rounds: 5, weight: 1, limit: 20 * time.Minute},
-		{name: "scenarios", pkg: "./properties", run: "EmbeddedScenarios|FailFiles|OnceBroke", rounds: 1, weight: 1, limit: 20 * time.Minute},
+		{name: "corners", pkg: "./fuzz", run: "Corners", env: []string{"BAGRIG_CASES=40"}, rounds: 5, weight: 1, limit: 20 * time.Minute},
+		{name: "scenarios", pkg: "./properties", run: "EmbeddedScenarios|OnceBroke", rounds: 1, weight: 1, limit: 20 * time.Minute},
 	}
 }
 
