@@ -103,10 +103,21 @@ type foundFault struct {
 	left   shrink.Size
 }
 
+// shows are the rules that the fault violates in a scenario, and that hold there
+// without it.
+func (f *planted) shows(ctx context.Context, sc *harness.Scenario) []string {
+	rules := f.violated(ctx, sc)
+	if len(rules) == 0 {
+		return nil
+	}
+	without := new(planted).violated(ctx, sc)
+	return slices.DeleteFunc(rules, func(rule string) bool { return slices.Contains(without, rule) })
+}
+
 // search looks for the first case that shows the fault.
 func (f *planted) search(ctx context.Context, cases int) foundFault {
 	for i := range cases {
-		if rules := f.violated(ctx, plantedCase(i)); len(rules) > 0 {
+		if rules := f.shows(ctx, plantedCase(i)); len(rules) > 0 {
 			return foundFault{planted: f, number: i, rules: rules}
 		}
 	}
