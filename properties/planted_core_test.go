@@ -40,6 +40,7 @@ func faultsOfTheCore() []planted {
 		},
 		{
 			name: "zero treated as missing", means: "a received value of 0, which asks for no traffic, is taken for a route without a value",
+			plant: zeros,
 			hears: misheard(func(r *speakers.Route) { r.Valued = r.Valued && r.Value != 0 }),
 		},
 		{

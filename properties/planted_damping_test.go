@@ -5,13 +5,13 @@ import (
 
 	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/harness"
+	"github.com/bagrig/bagrig/topologies"
 )
 
 // flawed is a told stage that states what a sound one promises, and does something else.
 type flawed struct {
 	damping.ToldStage // the sound one
 	tells             func(p *flawedPolicy, now time.Duration, in damping.Value) (damping.Value, time.Duration)
-	attribute         func(p *flawedPolicy, now time.Duration) // nil = nothing is wrong with attributes
 }
 
 func (s flawed) Memoryless() bool {
@@ -44,10 +44,6 @@ func (p *flawedPolicy) Step(now time.Duration, in damping.Value) (damping.Value,
 // AttributeChange implements damping.AttributeHearer.
 func (p *flawedPolicy) AttributeChange(now time.Duration) (damping.Value, time.Duration) {
 	h, ok := p.sound.(damping.AttributeHearer)
-	if p.stage.attribute != nil {
-		p.stage.attribute(p, now)
-		return p.stage.tells(p, now, p.in)
-	}
 	if !ok {
 		return p.told, p.free
 	}
@@ -88,21 +84,48 @@ func (p *flawedBundlePolicy) Step(now time.Duration, capacity uint64) (damping.P
 	return out, next
 }
 
+// zeros makes zeros, which no sound bundle has: a device tells 0 of what is worth less
+// than four members. That is a stage of a user's own, and keeps its law.
+func zeros(sc *harness.Scenario, _ bool) {
+	sc.Plan, sc.Damping.Name, sc.Damping.Settle = nil, "zeros", 0
+	sc.Damping.Told = []damping.ToldStage{sinks{4 * sc.Topology.SmallestSpeed()}}
+}
+
+// sinks tells 0 of values below a bound.
+type sinks struct{ below uint64 }
+
+func (s sinks) NewTold() damping.ToldPolicy { return s }
+func (s sinks) Law() damping.Law            { return damping.Law{Under: 1, PerChange: 1} }
+func (s sinks) Memoryless() bool            { return true }
+func (s sinks) String() string              { return "sinks" }
+
+func (s sinks) Step(_ time.Duration, in damping.Value) (damping.Value, time.Duration) {
+	if in.Bits < s.below {
+		in.Bits = 0
+	}
+	return in, damping.Never
+}
+
 // toldBy puts a flawed stage in place of all that damps told values.
-func toldBy(stage func(step uint64) flawed) func(*harness.Scenario) {
-	return func(sc *harness.Scenario) {
-		sc.Plan, sc.Damping.Name = nil, "flawed"
-		sc.Damping.Settle = 0
-		sc.Damping.Told = []damping.ToldStage{stage(sc.Topology.SmallestSpeed())}
+func toldBy(stage func(step uint64) flawed) func(*harness.Scenario, bool) {
+	return func(sc *harness.Scenario, sound bool) {
+		made := stage(sc.Topology.SmallestSpeed())
+		sc.Plan, sc.Damping.Name, sc.Damping.Settle, sc.Damping.Told = nil, "flawed", 0, []damping.ToldStage{made}
+		if sound {
+			sc.Damping.Told[0] = made.ToldStage
+		}
 	}
 }
 
 // bundlesBy puts a flawed stage in place of all that damps bundles.
-func bundlesBy(stage flawedBundle) func(*harness.Scenario) {
-	return func(sc *harness.Scenario) {
+func bundlesBy(stage flawedBundle) func(*harness.Scenario, bool) {
+	return func(sc *harness.Scenario, sound bool) {
 		sc.Plan, sc.Damping.Name = nil, "flawed"
 		sc.Damping.Settle = 0
 		sc.Damping.Bundle = []damping.BundleStage{stage}
+		if sound {
+			sc.Damping.Bundle[0] = stage.BundleStage
+		}
 	}
 }
 
@@ -147,14 +170,20 @@ func faultsOfTheDamping() []planted {
 		},
 		{
 			name: "quantize(0) is one step", means: "the first level takes in 0, and a device that wants no traffic is told to want a member's",
-			plant: toldBy(func(step uint64) flawed {
-				return flawed{ToldStage: quantizer(step, damping.Up), tells: func(p *flawedPolicy, now time.Duration, in damping.Value) (damping.Value, time.Duration) {
-					if in.Reach == damping.Valued {
-						in.Bits = max(in.Bits, step)
-					}
-					return p.sound.Step(now, in)
-				}}
-			}),
+			plant: func(sc *harness.Scenario, sound bool) {
+				zeros(sc, sound)
+				below, step := sc.Damping, sc.Topology.SmallestSpeed()
+				var stage damping.ToldStage = quantizer(step, damping.Up)
+				if !sound {
+					stage = flawed{ToldStage: stage, tells: func(p *flawedPolicy, now time.Duration, in damping.Value) (damping.Value, time.Duration) {
+						if in.Reach == damping.Valued {
+							in.Bits = max(in.Bits, step)
+						}
+						return p.sound.Step(now, in)
+					}}
+				}
+				sc.Plan = &damping.Plan{Name: "zeros", Default: below, Told: []damping.ToldRule{{Role: topologies.Bag.String(), Stages: []damping.ToldStage{stage}}}}
+			},
 		},
 		{
 			name: "hysteresis one step short", means: "on the way down the level below the right one is told",
@@ -175,7 +204,7 @@ func faultsOfTheDamping() []planted {
 				grid := quantizer(step, damping.Up).Grid()
 				return flawed{ToldStage: hysteresis(step), tells: func(p *flawedPolicy, now time.Duration, in damping.Value) (damping.Value, time.Duration) {
 					out, next := p.sound.Step(now, in)
-					if in.Reach == damping.Valued && p.told.Reach == damping.Valued && in.Bits > 0 && out.Bits < p.told.Bits && grid.Level(out.Bits+1) == p.told.Bits {
+					if in.Reach == damping.Valued && p.told.Reach == damping.Valued && in.Bits > 0 && out.Bits < p.told.Bits && grid.Level(out.Bits+step/2) == p.told.Bits {
 						return p.told, next
 					}
 					return out, next
@@ -197,33 +226,18 @@ func faultsOfTheDamping() []planted {
 			}),
 		},
 		{
-			name: "pace keeps back a loss", means: "the loss of the last path waits for the interval like any change (RFC 4271 section 9.2.1.1 lets it pass)",
+			name: "penalty reset by an attribute change", means: "a change of the value alone clears the figure of merit, and what flaps is never suppressed",
 			plant: toldBy(func(uint64) flawed {
-				return flawed{ToldStage: damping.Pace{Interval: interval}, tells: func(p *flawedPolicy, now time.Duration, in damping.Value) (damping.Value, time.Duration) {
-					if in != p.told && now < p.free {
-						return p.told, p.free
-					}
-					if in != p.told {
-						p.free = now + interval
-					}
-					return in, damping.Never
-				}}
-			}),
-		},
-		{
-			name: "penalty reset by an attribute change", means: "a new AS_PATH clears the figure of merit, and what flaps is never suppressed",
-			plant: toldBy(func(uint64) flawed {
-				p := penalty()
-				p.OnSuppress = damping.Withhold
-				return flawed{
-					ToldStage: p,
-					tells: func(p *flawedPolicy, now time.Duration, in damping.Value) (damping.Value, time.Duration) {
-						return p.sound.Step(now, in)
-					},
-					attribute: func(p *flawedPolicy, now time.Duration) {
-						p.sound = p.stage.ToldStage.NewTold()
-					},
+				figures := damping.Penalty{
+					Withdraw: 1000, Readvertise: 1000, Attribute: 1000, Suppress: 900, Reuse: 750, Max: 12_000,
+					HalfLife: 15 * time.Minute, MaxSuppress: time.Hour, OnSuppress: damping.Withhold,
 				}
+				return flawed{ToldStage: figures, tells: func(p *flawedPolicy, now time.Duration, in damping.Value) (damping.Value, time.Duration) {
+					if in != p.in && in.Reach != damping.Gone && p.in.Reach != damping.Gone {
+						p.sound = figures.NewTold()
+					}
+					return p.sound.Step(now, in)
+				}}
 			}),
 		},
 		{
@@ -244,17 +258,6 @@ func faultsOfTheDamping() []planted {
 				return flawed{ToldStage: penalty(), tells: func(p *flawedPolicy, now time.Duration, in damping.Value) (damping.Value, time.Duration) {
 					out, _ := p.sound.Step(now, in)
 					return out, damping.Never
-				}}
-			}),
-		},
-		{
-			name: "a loss is not passed on", means: "a stage keeps telling the last value of a prefix that has no path any more",
-			plant: toldBy(func(step uint64) flawed {
-				return flawed{ToldStage: hysteresis(step), tells: func(p *flawedPolicy, now time.Duration, in damping.Value) (damping.Value, time.Duration) {
-					if in.Reach == damping.Gone {
-						return p.told, damping.Never
-					}
-					return p.sound.Step(now, in)
 				}}
 			}),
 		},

@@ -112,7 +112,7 @@ func faultsOfTheHardware() []planted {
 		},
 		{
 			name: "overflow black-holes", means: "a table that is full drops the prefix for which it has no room",
-			plant: func(sc *harness.Scenario) {
+			plant: func(sc *harness.Scenario, _ bool) {
 				for i := range sc.Hardware {
 					p := &sc.Hardware[i].Profile
 					p.Name, p.Groups, p.Reserve = "small", 4, 1

@@ -203,6 +203,7 @@ func faultsOfTheCodec() []planted {
 		},
 		{
 			name: "zero becomes a denormal", means: "a value of 0 is sent as the smallest positive one, so that a neighbour that wants no traffic gets some",
+			plant: zeros,
 			carries: revalued(func(_ *tapped, _ sim.Message, v float32) (float32, bool) {
 				return max(v, math.SmallestNonzeroFloat32), true
 			}),

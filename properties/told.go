@@ -107,8 +107,8 @@ func (c *ToldWithinLaw) highest(now time.Duration, at [2]int, late time.Duration
 	return c.past[at].highest(now, late, bits)
 }
 
-// bundles judges what bundles pass. One that has failed unnoticed passes what its ends
-// know of it, and is not judged.
+// bundles judges what bundles pass at their first end. One that has failed unnoticed passes
+// what its ends know of it, and a speaker that restarts hears nothing: neither is judged.
 func (c *ToldWithinLaw) bundles(m *state.Moment) {
 	if c.laws == nil {
 		plan := m.DampingPlan()
@@ -128,7 +128,8 @@ func (c *ToldWithinLaw) bundles(m *state.Moment) {
 		if !m.Settled {
 			_, high = law.Range(highest)
 		}
-		if !b.Unseen && (b.Capacity > high || m.Settled && b.Capacity < low) {
+		unheard := b.Unseen || m.Snapshot.Devices[m.Index.Ends[i][0]].Restarting
+		if !unheard && (b.Capacity > high || m.Settled && b.Capacity < low) {
 			c.violate(m, bundleName(m.Network, int32(i)), "passes %s of %s that are there: want %s to %s", amount(m.Network, float64(b.Capacity)),
 				amount(m.Network, float64(there)), amount(m.Network, float64(low)), amount(m.Network, float64(high)))
 		}
