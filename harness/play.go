@@ -268,7 +268,25 @@ func (w *window) applyNow(ctx context.Context) (changes []state.Change, causes [
 	}
 	all := slices.Concat(changes, noticed)
 	w.fall(all)
-	return changes, causes, heard, r.engine.Apply(ctx, all)
+	return changes, causes, heard, r.engine.Apply(ctx, restartsLast(all))
+}
+
+// restartsLast lets a speaker that starts again know what becomes of its bundles at
+// the same moment: it waits for no neighbour whose session does not come back.
+func restartsLast(changes []state.Change) []state.Change {
+	first := slices.IndexFunc(changes, func(c state.Change) bool { return c.Kind == state.StartAgain })
+	if first < 0 {
+		return changes
+	}
+	late := func(c state.Change) int {
+		switch c.Kind {
+		case state.SetMembers, state.Fail, state.Notice:
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(changes[first:], func(a, b state.Change) int { return cmp.Compare(late(a), late(b)) })
+	return changes
 }
 
 // comes is when the next thing happens that is not the speakers' own: a change, a

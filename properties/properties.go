@@ -14,7 +14,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/state"
+	"github.com/bagrig/bagrig/properties/generate"
 	"github.com/bagrig/bagrig/topologies"
 )
 
@@ -53,6 +55,13 @@ func For(t *topologies.Topology, events []state.Event) []state.Check {
 		checks = append(checks, NewAggregates())
 	}
 	return checks
+}
+
+// ForScenario is For, without the rules that a known limitation keeps from judging
+// the scenario (generate.Limitations).
+func ForScenario(sc *harness.Scenario) []state.Check {
+	unjudged := generate.Unjudged(sc)
+	return slices.DeleteFunc(For(sc.Topology, sc.Events), func(c state.Check) bool { return slices.Contains(unjudged, c.Name()) })
 }
 
 // kept bounds the violations that a check keeps; all are counted.

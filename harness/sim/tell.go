@@ -230,8 +230,8 @@ func (e *Engine) deliver(m *message) {
 // other tells.
 func (e *Engine) open(bundle int32) {
 	x, ends := &e.sessions[bundle], e.index.Ends[bundle]
-	if x.up || e.devices[ends[0]].away || e.devices[ends[1]].away {
-		return
+	if x.up || x.members == 0 || e.devices[ends[0]].away || e.devices[ends[1]].away {
+		return // what was to bring it up came with what takes it down
 	}
 	x.up, x.closedBy = true, 0
 	for _, d := range e.index.Ends[bundle] {

@@ -51,7 +51,7 @@ func bundleStages(src Source) (stages []damping.BundleStage) {
 // toldStages draws up to three stages: one that rounds, and what spends time.
 func toldStages(src Source, step uint64) (stages []damping.ToldStage) {
 	q := func() damping.Quantize {
-		return must(damping.NewQuantize(step*uint64(pick(src, 1, 2, 5)), pick(src, 0.1, 0, 0.05, 0.25), pick(src, damping.Up, damping.Down, damping.Nearest)))
+		return must(damping.NewQuantize(step*uint64(pick(src, 1, 1, 1, 2, 5)), pick(src, 0.1, 0, 0.05, 0.25), pick(src, damping.Up, damping.Down, damping.Nearest)))
 	}
 	switch src.IntN(3) {
 	case 0:

@@ -39,11 +39,11 @@ type schedule struct {
 	paper  *state.Paper
 	events []state.Event
 
-	timed  bool
-	at     time.Duration
-	unseen time.Duration // until when some failure has not been noticed
+	timed bool
+	at    time.Duration
 
-	classes [][]string // bundles by class, so that the few of one class are drawn as often as the many of another
+	never   []Limitation // that no case has
+	classes [][]string   // bundles by class, so that the few of one class are drawn as often as the many of another
 	domains []topologies.Domain
 	planes  int
 	held    []state.Event // releases that are owed
@@ -54,6 +54,7 @@ type schedule struct {
 func newSchedule(src Source, sc *harness.Scenario, l Limits) *schedule {
 	t := sc.Topology
 	d := &schedule{src: src, sc: sc, l: l, paper: state.NewPaper(t, t.Index()), timed: oneIn(src, 2), at: 5 * time.Second}
+	d.never = slices.DeleteFunc(Limitations(), func(l Limitation) bool { return len(l.Rules) > 0 })
 	number := map[string]int{}
 	for _, b := range t.Bundles {
 		class := t.BundleClass(b)
@@ -86,11 +87,10 @@ func (d *schedule) add(e state.Event, ok bool) bool {
 	if d.timed {
 		e.At = d.at
 	}
-	if d.timed && e.Kind == "restart" && d.at <= d.unseen || d.paper.Play(e) != nil {
+	with := *d.sc
+	with.Events = append(d.events[:len(d.events):len(d.events)], e)
+	if slices.ContainsFunc(d.never, func(l Limitation) bool { return l.In(&with) }) || d.paper.Play(e) != nil {
 		return false
-	}
-	if e.Detect != "" {
-		d.unseen = max(d.unseen, d.at+longestDetection)
 	}
 	if d.timed {
 		d.at += seconds(d.src, 10, 0, 1, 5, 30)
@@ -133,9 +133,6 @@ func (d *schedule) mend() {
 	}
 	d.add(state.Event{Kind: "restore", All: true}, true)
 }
-
-// longestDetection is how long it takes at most until a failure that is drawn is noticed.
-const longestDetection = 9 * time.Second
 
 // event draws any event; false where the network has no place for one of its kind.
 func (d *schedule) event() (state.Event, bool) {
@@ -226,7 +223,12 @@ func (d *schedule) grey() (state.Event, bool) {
 }
 
 func (d *schedule) drain() (state.Event, bool) {
-	e := state.Event{Kind: "drain", State: pick(d.src, "warm", "drained", "live")}
+	if n := len(d.events); n > 0 && warmed(d.events[n-1]) && !oneIn(d.src, 3) {
+		e := d.events[n-1]
+		e.State = "drained"
+		return e, true
+	}
+	e := state.Event{Kind: "drain", State: pick(d.src, "warm", "warm", "drained", "live")}
 	if d.planes > 0 && oneIn(d.src, 3) {
 		e.Plane = between(d.src, 1, d.planes)
 		return e, true
@@ -278,7 +280,7 @@ func (d *schedule) reset() (state.Event, bool) {
 }
 
 func (d *schedule) restart() (state.Event, bool) {
-	return state.Event{Kind: "restart", Device: d.device(), Takes: seconds(d.src, 5, 1, 60, 120)}, !remembersAggregate(d.sc.Topology)
+	return state.Event{Kind: "restart", Device: d.device(), Takes: seconds(d.src, 5, 1, 20, 120)}, true
 }
 
 // hold holds one direction of a session, or releases what is held.
@@ -290,12 +292,6 @@ func (d *schedule) hold() (state.Event, bool) {
 	}
 	b := d.bundle()
 	return state.Event{Kind: "hold", Bundle: b.Name, From: pick(d.src, b.A, b.B)}, !d.timed || !slices.ContainsFunc(d.events, mayEndSessions)
-}
-
-// mayEndSessions tells whether sessions may be down for some time after an event,
-// however many members are up; and one that is down cannot be held.
-func mayEndSessions(e state.Event) bool {
-	return !slices.Contains([]string{"degrade", "flap", "synchronised", "grey", "drain", "set", "hold", "release"}, e.Kind)
 }
 
 // knob turns a knob of one device or of a role.
