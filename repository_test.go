@@ -34,10 +34,12 @@ var mayImport = map[string][]string{
 	"harness/oracle":   {"harness/state", "topologies", "damping"},
 	"harness/shrink":   {"harness", "speakers", "topologies", "damping", "fib"},
 	"harness":          {"harness", "speakers", "topologies", "damping", "fib"},
-	"properties":       {"harness", "speakers", "topologies", "damping", "fib"},
-	"fuzz":             {"properties", "harness", "speakers", "topologies", "damping", "fib"},
-	"cmd":              {""},
-	"ci":               {""},
+	"properties":       {"properties/generate", "harness", "speakers", "topologies", "damping", "fib"},
+
+	"properties/generate": {"harness", "speakers", "topologies", "damping", "fib"},
+	"fuzz":                {"properties", "harness", "speakers", "topologies", "damping", "fib"},
+	"cmd":                 {""},
+	"ci":                  {""},
 }
 
 type source struct {

@@ -41,6 +41,7 @@ func (r *Rig) Clone(opts CloneOptions) (*Rig, error) {
 	}
 	made := *r
 	made.opts.Checks, made.opts.Observer = opts.Checks, opts.Observer
+	made.guards = newGuards(opts.Checks)
 	if opts.Observer == nil {
 		made.opts.Observer = silence{}
 	}

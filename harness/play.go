@@ -368,20 +368,20 @@ func (w *window) happened(changes []state.Change, transitions []transition) {
 // roundWatch shows every round of the window to the checks that want to see
 // it, or is nil where none does.
 func (w *window) roundWatch() func() {
-	var checks []state.RoundCheck
-	for _, c := range w.rig.opts.Checks {
-		if rc, ok := c.(state.RoundCheck); ok {
-			checks = append(checks, rc)
+	var guards []*guard
+	for _, g := range w.rig.guards {
+		if _, ok := g.check.(state.RoundCheck); ok {
+			guards = append(guards, g)
 		}
 	}
 	drains := func(e state.Event) bool { return e.Kind == "drain" }
-	if len(checks) == 0 || !slices.ContainsFunc(w.public.Events, drains) {
+	if len(guards) == 0 || !slices.ContainsFunc(w.public.Events, drains) {
 		return nil // of the rules so far only drain's looks at rounds
 	}
 	return func() {
 		m := &state.Moment{Network: w.rig.net, Snapshot: w.rig.engine.Snapshot(), Baseline: w.rig.baseline}
-		for _, c := range checks {
-			c.LookRound(m, w.public.Events)
+		for _, g := range guards {
+			g.run(m.Snapshot.Time-m.Baseline.Time, "LookRound", func() { g.check.(state.RoundCheck).LookRound(m, w.public.Events) })
 		}
 	}
 }

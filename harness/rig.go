@@ -34,7 +34,8 @@ type Options struct {
 	Port     int           // see live.Options
 	Budget   time.Duration // see live.Options
 
-	keep func(*state.Moment) // hears of every moment that checks look at
+	keep   func(*state.Moment) // hears of every moment that checks look at
+	guards []*guard            // of Checks; nil = made anew
 }
 
 // The engines that run the speakers.
@@ -53,6 +54,7 @@ type Rig struct {
 	engine state.Engine
 	judge  *judge
 	wear   *wear
+	guards []*guard // of the checks
 
 	misTold misTold
 	lost    losses
@@ -98,6 +100,9 @@ func Start(ctx context.Context, opts Options) (_ *Rig, err error) {
 	r := &Rig{
 		opts: opts, members: fullMembers(opts.Topology), away: map[int32]bool{}, failing: state.NewFailing(opts.Topology),
 		net: &state.Network{Topology: opts.Topology, Index: opts.Topology.Index(), Damping: opts.Damping, Plan: opts.Plan, Hardware: opts.Hardware},
+	}
+	if r.guards = opts.guards; r.guards == nil {
+		r.guards = newGuards(opts.Checks)
 	}
 	r.lost = losses{net: r.net, part: make([]float64, len(opts.Topology.Bundles)), open: make([]int, len(opts.Topology.Bundles))}
 	if r.judge, err = newJudge(r.net, opts.Settings); err != nil {
@@ -249,12 +254,28 @@ func (r *Rig) BringUp() (c state.Counters, established, quiet time.Duration) {
 
 // Verdict tells whether every check held so far.
 func (r *Rig) Verdict() state.Verdict {
-	for _, c := range r.opts.Checks {
-		if c.Outcome().Violated > 0 {
+	for _, o := range r.Outcomes() {
+		if o.Violated > 0 {
 			return state.Violated
 		}
 	}
 	return state.Held
+}
+
+// Outcomes are what the checks found so far, in their order. One that panicked
+// counts as violated, with its stack; its own Outcome does not say so.
+func (r *Rig) Outcomes() []state.Outcome { return outcomesOf(r.guards) }
+
+// Watch adds checks that follow the network from now on: the baseline that they are
+// shown is the one of its start, and the first moment is the present one.
+func (r *Rig) Watch(checks ...state.Check) {
+	added := newGuards(checks)
+	r.opts.Checks = append(r.opts.Checks[:len(r.opts.Checks):len(r.opts.Checks)], checks...)
+	r.guards = append(r.guards[:len(r.guards):len(r.guards)], added...)
+	if r.transients == nil {
+		r.watchTransients()
+	}
+	r.show(r.moment(nil, true), added)
 }
 
 // Windows is what each window did so far.
@@ -273,17 +294,26 @@ func (r *Rig) Now() time.Duration { return r.engine.Now() - r.epoch }
 // look shows the network to all checks.
 func (r *Rig) look(w *state.Window, settled bool) {
 	r.wear.see(r.snapshot, r.mark())
-	m := &state.Moment{
-		Network: r.net, Snapshot: r.snapshot, Settled: settled, Baseline: r.baseline,
-		Damped: r.judge.damped, True: r.judge.truth, Full: r.fullHealth(), Window: w,
-	}
+	m := r.moment(w, settled)
 	if r.opts.keep != nil {
 		r.opts.keep(m)
 	}
-	for _, c := range r.opts.Checks {
-		before := c.Outcome().Violated
-		c.Look(m)
-		r.reportNew(c.Outcome(), before)
+	r.show(m, r.guards)
+}
+
+func (r *Rig) moment(w *state.Window, settled bool) *state.Moment {
+	return &state.Moment{
+		Network: r.net, Snapshot: r.snapshot, Settled: settled, Baseline: r.baseline,
+		Damped: r.judge.damped, True: r.judge.truth, Full: r.fullHealth(), Window: w,
+	}
+}
+
+// show lets some of the checks look at a moment.
+func (r *Rig) show(m *state.Moment, guards []*guard) {
+	for _, g := range guards {
+		before := g.outcome().Violated
+		g.look(m)
+		r.reportNew(g.outcome(), before)
 	}
 }
 

@@ -25,8 +25,9 @@ type RunOptions struct {
 	SimChecks   []state.Check
 	SimObserver state.Observer
 
-	keep func(*state.Moment) // hears of every moment
-	with func(*state.Result) // completes the result before observers hear of it
+	keep   func(*state.Moment) // hears of every moment
+	guards []*guard            // of Checks
+	with   func(*state.Result) // completes the result before observers hear of it
 }
 
 // Run plays a scenario on a network of its own and returns what it found. An
@@ -47,10 +48,9 @@ func runOne(ctx context.Context, sc *Scenario, opts RunOptions) (*state.Result, 
 	started := time.Now()
 	res := &state.Result{Scenario: sc.Name, Engine: sc.Engine, Seed: sc.Seed, Topology: sc.Topology.Summary()}
 	opts.Observer.Record(state.Record{Kind: "start", Event: -1, Text: res.Topology, Result: res})
+	opts.guards = newGuards(opts.Checks)
 	err := play(ctx, sc, opts, res)
-	for _, c := range opts.Checks {
-		res.Outcomes = append(res.Outcomes, c.Outcome())
-	}
+	res.Outcomes = append(res.Outcomes, outcomesOf(opts.guards)...)
 	res.Outcomes = append(res.Outcomes, sc.Thresholds.outcomes(res.Rows)...)
 	for i := range res.Outcomes {
 		o := &res.Outcomes[i]
@@ -99,7 +99,7 @@ func (sc *Scenario) rigOptions(opts RunOptions) Options {
 	return Options{
 		Topology: sc.Topology, Damping: sc.Damping, Plan: sc.Plan, Settings: sc.Settings, Hardware: sc.Hardware, Compare: sc.Compare, Checks: opts.Checks,
 		Observer: opts.Observer, Engine: sc.Engine, Schedule: opts.Schedule, Tap: opts.Tap, Port: opts.Port, Budget: opts.Budget,
-		keep: opts.keep,
+		keep: opts.keep, guards: opts.guards,
 	}
 }
 
