@@ -374,8 +374,8 @@ func (w *window) roundWatch() func() {
 			guards = append(guards, g)
 		}
 	}
-	drains := func(e state.Event) bool { return e.Kind == "drain" }
-	if len(guards) == 0 || !slices.ContainsFunc(w.public.Events, drains) {
+	planned := func(e state.Event) bool { return e.Kind == "drain" || e.Kind == "restart" }
+	if len(guards) == 0 || !slices.ContainsFunc(w.public.Events, planned) {
 		return nil // of the rules so far only drain's looks at rounds
 	}
 	return func() {

@@ -182,7 +182,7 @@ func faultsOfTheCore() []planted {
 			},
 		},
 		{
-			name: "withdrawn after the FIB", means: "hardware loses a route before the neighbours hear that it is gone",
+			name: "withdrawn after the FIB", open: "withdrawal before FIB removal", means: "hardware loses a route before the neighbours hear that it is gone",
 			does: func(_ *tapped, _ int, _ *speakers.Core, effects []speakers.Effect) []speakers.Effect {
 				for i := 1; i < len(effects); i++ {
 					if a, b := effects[i-1], effects[i]; a.Kind == speakers.Untell && b.Kind == speakers.Unprogram && a.Prefix == b.Prefix {
@@ -193,7 +193,7 @@ func faultsOfTheCore() []planted {
 			},
 		},
 		{
-			name: "told before the FIB", means: "neighbours are told a route before hardware has it",
+			name: "told before the FIB", open: "withdrawal before FIB removal, and its like for announcements", means: "neighbours are told a route before hardware has it",
 			does: func(_ *tapped, _ int, _ *speakers.Core, effects []speakers.Effect) []speakers.Effect {
 				for i := 1; i < len(effects); i++ {
 					if a, b := effects[i-1], effects[i]; a.Kind == speakers.Program && b.Kind == speakers.Tell && a.Prefix == b.Prefix {
@@ -231,6 +231,84 @@ func faultsOfTheCore() []planted {
 				if exact == decision.Bottleneck {
 					told.Value = sum
 				}
+			}),
+		},
+		{
+			name: "float32 rounded down", means: "bits become the float32 of the wire by cutting off, and not by rounding to the nearest",
+			does: retold(func(_ *tapped, _ int, core *speakers.Core, p int32, told *speakers.Told) {
+				exact := core.Decision(p).Bottleneck
+				if told.Valued && linkbw.FromBits(exact) == told.Value && float64(told.Value)*8 > float64(exact) {
+					told.Value = math.Nextafter32(told.Value, 0)
+				}
+			}),
+		},
+		{
+			name: "the best value wins", means: "link bandwidth takes part in the decision: of equal paths only those with the highest value are used",
+			does: reprogrammed(func(_ *tapped, _ int, core *speakers.Core, p int32, hops []speakers.Hop) []speakers.Hop {
+				best := float32(0)
+				for _, h := range hops {
+					if r := candidate(core, p, h.Bundle); r != nil && r.Valued {
+						best = max(best, r.Value)
+					}
+				}
+				return slices.DeleteFunc(hops, func(h speakers.Hop) bool {
+					r := candidate(core, p, h.Bundle)
+					return r != nil && r.Valued && r.Value < best
+				})
+			}),
+		},
+		{
+			name: "a pair's share for each of its bundles", means: "where several bundles lead to one neighbour each gets the share that is theirs together",
+			does: reprogrammed(func(x *tapped, _ int, _ *speakers.Core, _ int32, hops []speakers.Hop) []speakers.Hop {
+				sum := map[[2]int]uint64{}
+				for _, h := range hops {
+					sum[x.ix.Ends[h.Bundle]] += h.Share
+				}
+				for i, h := range hops {
+					hops[i].Share = sum[x.ix.Ends[h.Bundle]]
+				}
+				return hops
+			}),
+		},
+		{
+			name: "all zero, and no traffic at all", means: "where all members ask for no traffic none is given a share, and the prefix is dropped",
+			plant: zeros,
+			does: func(_ *tapped, _ int, core *speakers.Core, effects []speakers.Effect) []speakers.Effect {
+				for i, e := range effects {
+					all := e.Kind == speakers.Program
+					for _, h := range e.Hops {
+						r := candidate(core, e.Prefix, h.Bundle)
+						all = all && r != nil && r.Valued && r.Value == 0
+					}
+					if all {
+						effects[i] = speakers.Effect{Kind: speakers.Unprogram, Prefix: e.Prefix}
+					}
+				}
+				return effects
+			},
+		},
+		{
+			name: "an aggregate counts twice", means: "the value of an aggregate sums its more-specifics, and a bundle behind two of them is counted twice",
+			does: retold(func(x *tapped, _ int, core *speakers.Core, p int32, told *speakers.Told) {
+				if x.t.Prefixes[p].Aggregate == nil || !told.Valued || len(told.Path) > 0 {
+					return
+				}
+				sum := uint64(0)
+				for _, s := range x.t.Specifics(int(p)) {
+					sum += core.Decision(int32(s)).Bottleneck
+				}
+				told.Value = max(told.Value, linkbw.FromBits(sum))
+			}),
+		},
+		{
+			name: "suppression forgotten", means: "more-specifics go on upwards beside the aggregate that takes their place",
+			does: retold(func(x *tapped, d int, core *speakers.Core, p int32, told *speakers.Told) {
+				decision, below := core.Decision(p), false
+				for _, h := range decision.Hops {
+					ends := x.ix.Ends[h.Bundle]
+					below = below || x.t.Devices[ends[0]+ends[1]-d].Role < x.t.Devices[d].Role
+				}
+				told.Down = told.Down && !below && !decision.Local
 			}),
 		},
 		{

@@ -307,6 +307,17 @@ func faultsOfTheDamping() []planted {
 			}}),
 		},
 		{
+			name: "a trial that never ends", means: "the timer of a trial is lost, and a bundle that came back gives way for ever",
+			plant: bundlesBy(flawedBundle{holdDown, func(p *flawedBundlePolicy, now time.Duration, capacity uint64) (damping.Passed, time.Duration) {
+				out, next := p.sound.Step(now, capacity)
+				if out.Trial {
+					p.until = damping.Never
+				}
+				out.Trial = capacity > 0 && p.until > 0
+				return out, next
+			}}),
+		},
+		{
 			name: "carrier-delay that never ends", means: "the timer of a loss of carrier is started anew by each poll, and a dead bundle keeps its session",
 			plant: bundlesBy(flawedBundle{damping.CarrierDelay{Down: damping.Fixed(2 * time.Second)}, func(p *flawedBundlePolicy, now time.Duration, capacity uint64) (damping.Passed, time.Duration) {
 				if capacity == 0 && p.passed > 0 {

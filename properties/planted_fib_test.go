@@ -78,7 +78,13 @@ func faultsOfTheHardware() []planted {
 			},
 		},
 		{
-			name: "groups leak", means: "a group's count of users is one long: no group that has been changed is ever freed",
+			name: "groups leak", means: "a group's count of users is one long: no group that has been changed is ever freed, until a chip of 16 groups is full",
+			plant: func(sc *harness.Scenario, _ bool) {
+				for i := range sc.Hardware {
+					p := &sc.Hardware[i].Profile
+					p.Name, p.Groups, p.Reserve = "small", 16, 2
+				}
+			},
 			does: func(x *tapped, d int, _ *speakers.Core, effects []speakers.Effect) []speakers.Effect {
 				for _, e := range effects {
 					if was := x.hops[place{d, int(e.Prefix)}]; e.Kind == speakers.Program && len(was) > 1 && !x.shared(d, int(e.Prefix), was) {
@@ -153,6 +159,24 @@ func faultsOfTheHardware() []planted {
 			forwards: func(_ *tapped, _, _ int, entry fib.Entry) fib.Entry {
 				for i, m := range entry.Members {
 					entry.Members[i].Weight = max(m.Weight%16, 1)
+				}
+				return entry
+			},
+		},
+		{
+			name: "hardware is cleared at a restart", means: "hardware forgets its routes when the speaker stops, and traffic is lost until that is back",
+			hears: func(x *tapped, d int, _ *speakers.Core, in []speakers.Input) []speakers.Input {
+				delete(x.count, place{d})
+				for _, i := range in {
+					if ends := x.ix.Ends[i.Bundle]; i.Kind == speakers.Restarts {
+						x.count[place{ends[0] + ends[1] - d}] = 1
+					}
+				}
+				return in
+			},
+			forwards: func(x *tapped, d, _ int, entry fib.Entry) fib.Entry {
+				if x.count[place{d}] > 0 {
+					return fib.Entry{Prefix: entry.Prefix}
 				}
 				return entry
 			},

@@ -25,6 +25,7 @@ import (
 type planted struct {
 	name, layer string
 	means       string // the real bug that it stands for
+	open        string // the rule that should see it, where none does yet: a hole in the net
 
 	hears    func(x *tapped, d int, core *speakers.Core, in []speakers.Input) []speakers.Input
 	does     func(x *tapped, d int, core *speakers.Core, effects []speakers.Effect) []speakers.Effect
@@ -43,9 +44,6 @@ func allPlanted() (list []planted) {
 		{"wire", faultsOfTheWire()}, {"codec", faultsOfTheCodec()},
 	} {
 		for _, f := range layer.faults {
-			if strings.Contains("withdrawn after the FIB,told before the FIB,groups leak", f.name) {
-				continue
-			}
 			f.layer = layer.name
 			list = append(list, f)
 		}
@@ -128,15 +126,23 @@ func (r plantedRow) String() string {
 // plantedTries is how many scenarios are tried to shrink one fault.
 const plantedTries = 600
 
+// unseen is what stands in the table in place of the rules that see the fault.
+func (f *planted) unseen() []string { return []string{"none yet; wanted: " + f.open} }
+
 // search looks for the first case that shows the fault and shrinks it.
 func (f *planted) search(t *testing.T) plantedRow {
-	row := plantedRow{layer: f.layer, name: f.name, means: f.means}
-	for i := range nightlyCases {
+	row, most := plantedRow{layer: f.layer, name: f.name, means: f.means}, nightlyCases
+	if f.open != "" {
+		most = quickCases
+	}
+	for i := range most {
 		sc := plantedCase(i)
 		if row.rules = f.shows(t.Context(), sc); len(row.rules) == 0 {
 			continue
 		}
-		row.cases = i + 1
+		if row.cases = i + 1; f.open != "" {
+			t.Errorf("%s: %q sees it: it is no open hole any more", f.name, row.rules)
+		}
 		res, err := shrink.Shrink(t.Context(), sc, f.fails(row.rules[0]), shrink.Options{Tries: plantedTries})
 		if err != nil {
 			t.Errorf("%s: %v", f.name, err)
@@ -146,7 +152,9 @@ func (f *planted) search(t *testing.T) plantedRow {
 		t.Logf("%s: case %d: %s", f.name, i, res.How())
 		return row
 	}
-	t.Errorf("%s: not found in %d cases", f.name, nightlyCases)
+	if row.rules = f.unseen(); f.open == "" {
+		t.Errorf("%s: not found in %d cases", f.name, most)
+	}
 	return row
 }
 
@@ -194,8 +202,12 @@ func TestEveryPlantedFaultIsFoundWhereThePageSays(t *testing.T) {
 	quick, small := 0, 0
 	for i, r := range rows {
 		f := &faults[i]
-		if f.name != r.name || f.layer != r.layer || f.means != r.means || r.cases < 1 || r.cases > nightlyCases {
+		open := r.cases == 0 && f.open != "" && slices.Equal(r.rules, f.unseen())
+		if f.name != r.name || f.layer != r.layer || f.means != r.means || r.cases > nightlyCases || r.cases < 1 && !open {
 			t.Errorf("%s: row %q: want fault %q of the %s, found in 1 to %d cases", plantedPage, r, f.name, f.layer, nightlyCases)
+			continue
+		}
+		if open {
 			continue
 		}
 		quick += count(r.cases <= quickCases)

@@ -95,6 +95,62 @@ func faultsOfTheWire() []planted {
 			},
 		},
 		{
+			name: "a session that comes back revives routes", means: "what was withdrawn while a session was down is there again when it is up, since its old table was kept",
+			hears: func(x *tapped, d int, core *speakers.Core, in []speakers.Input) (all []speakers.Input) {
+				for _, i := range in {
+					all = append(all, i)
+					for p := range x.t.Prefixes {
+						at := place{d, int(i.Bundle), p}
+						switch r := candidate(core, int32(p), i.Bundle); {
+						case i.Kind == speakers.SessionDown:
+							x.routes[at] = r
+						case i.Kind == speakers.SessionUp && x.routes[at] != nil:
+							all = append(all, speakers.Input{Kind: speakers.Announce, Bundle: i.Bundle, Prefix: int32(p), Route: x.routes[at]})
+						}
+					}
+				}
+				return all
+			},
+		},
+		{
+			name: "one session's fall takes its twin's routes", means: "candidates are kept by neighbour and not by session, and go when the first of its sessions falls",
+			hears: func(x *tapped, d int, core *speakers.Core, in []speakers.Input) (all []speakers.Input) {
+				for _, i := range in {
+					all = append(all, i)
+					for _, b := range x.ix.Of[d] {
+						if twin := int32(b); i.Kind == speakers.SessionDown && twin != i.Bundle && x.ix.Ends[b] == x.ix.Ends[i.Bundle] {
+							for p := range x.t.Prefixes {
+								all = append(all, speakers.Input{Kind: speakers.Withdraw, Bundle: twin, Prefix: int32(p)})
+							}
+						}
+					}
+				}
+				return all
+			},
+		},
+		{
+			name: "IPv6 withdrawals lost", means: "withdrawals of IPv6 prefixes are written without their family, and no neighbour takes them",
+			carries: func(x *tapped, m sim.Message) []sim.Message {
+				if withdraws(m) && x.t.Prefixes[m.Prefix].Prefix.Addr().Is6() {
+					return nil
+				}
+				return []sim.Message{m}
+			},
+		},
+		{
+			name: "withdrawn and told in one message", means: "of a withdrawal and an announcement of one prefix that follow each other the withdrawal is handled last (RFC 4271 section 4.3 forbids to send both)",
+			carries: func(x *tapped, m sim.Message) []sim.Message {
+				at := flowAt(m)
+				gone := x.count[at] > 0
+				if x.count[at] = count(withdraws(m)); gone && m.Route != nil && !m.Dump {
+					withdrawal := m
+					withdrawal.Route = nil
+					return []sim.Message{m, withdrawal}
+				}
+				return []sim.Message{m}
+			},
+		},
+		{
 			name: "looped replacement kept", means: "a route whose new path holds the neighbour's ASN is not sent, and nor is a withdrawal: GoBGP v3 does so",
 			carries: func(x *tapped, m sim.Message) []sim.Message {
 				from, to := x.ends(m)
@@ -200,6 +256,10 @@ func faultsOfTheCodec() []planted {
 				}
 				return []sim.Message{m}
 			},
+		},
+		{
+			name: "a field ends at 1 Pb/s", means: "values pass through a counter of Mb/s in 30 bits, and a larger sum stays at its end",
+			carries: revalued(func(_ *tapped, _ sim.Message, v float32) (float32, bool) { return min(v, 1<<30*1e6/8), true }),
 		},
 		{
 			name: "zero becomes a denormal", means: "a value of 0 is sent as the smallest positive one, so that a neighbour that wants no traffic gets some",

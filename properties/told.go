@@ -122,7 +122,11 @@ func (c *ToldWithinLaw) bundles(m *state.Moment) {
 		there := m.Topology.Bundles[i].Capacity(b.Members)
 		highest := there
 		if law.Late > 0 {
-			highest = c.highest(m.Snapshot.Time, [2]int{-1, i}, law.Late, there)
+			known := there
+			if b.Unseen {
+				known = max(there, b.Capacity)
+			}
+			highest = c.highest(m.Snapshot.Time, [2]int{-1, i}, law.Late, known)
 		}
 		low, high := law.Range(there)
 		if !m.Settled {

@@ -78,7 +78,7 @@ func Limitations() []Limitation {
 			restartBesideUnnoticed,
 		},
 		{
-			"a restart that lasts longer than its neighbours keep its routes", "they lose the routes while it forwards, as they must", []string{noBlackHole, containment},
+			"a restart that lasts longer than its neighbours keep its routes", "they lose the routes while it forwards, as they must", []string{noBlackHole, containment, hitless},
 			func(sc *harness.Scenario) bool {
 				kept := time.Hour
 				_ = anyKnob(sc, func(s topologies.Settings) bool { kept = min(kept, s.StaleTime); return false })
@@ -97,7 +97,7 @@ func Limitations() []Limitation {
 			},
 		},
 		{
-			"a restart while sessions are down or held", "the speaker waits for the End-of-RIB of all neighbours, for longer than they keep its routes", []string{noBlackHole, containment},
+			"a restart while sessions are down or held", "the speaker waits for the End-of-RIB of all neighbours, for longer than they keep its routes", []string{noBlackHole, containment, hitless},
 			func(sc *harness.Scenario) bool { return whileApart(sc, restarting) },
 		},
 		{
