@@ -167,15 +167,17 @@ func faultsOfTheCore() []planted {
 			name: "aggregate withdrawn too early", means: "an aggregate has one threshold: it is withdrawn below the one at which it is announced",
 			does: func(x *tapped, d int, core *speakers.Core, effects []speakers.Effect) []speakers.Effect {
 				for p, prefix := range x.t.Prefixes {
-					if a := prefix.Aggregate; a != nil && a.By == topologies.BySupporting && core.Decision(int32(p)).Local {
-						n := uint64(0)
-						for _, s := range x.t.Specifics(p) {
-							r := core.Decision(int32(s))
-							n += uint64(count(r.Local || len(r.Hops) > 0 && !r.Told.Down))
-						}
-						if n > 0 && n < a.Announce {
-							effects = append(effects, speakers.Effect{Kind: speakers.Untell, Prefix: int32(p)})
-						}
+					a := prefix.Aggregate
+					if a == nil || !core.Decision(int32(p)).Local {
+						continue
+					}
+					supporting, behind := x.below(d, core, p)
+					measure := supporting
+					if a.By == topologies.ByCapacity {
+						measure = behind
+					}
+					if measure > 0 && measure < a.Announce {
+						effects = append(effects, speakers.Effect{Kind: speakers.Untell, Prefix: int32(p)})
 					}
 				}
 				return effects
@@ -320,6 +322,27 @@ func faultsOfTheCore() []planted {
 			}),
 		},
 	}
+}
+
+// below measures what a device has of an aggregate's more-specifics from below: how many,
+// and the capacity of the bundles behind them in bits/s.
+func (x *tapped) below(d int, core *speakers.Core, aggregate int) (supporting, behind uint64) {
+	bundles := map[int32]bool{}
+	for _, s := range x.t.Specifics(aggregate) {
+		r := core.Decision(int32(s))
+		from := r.Local
+		for _, h := range r.Hops {
+			ends := x.ix.Ends[h.Bundle]
+			if x.t.Devices[ends[0]+ends[1]-d].Role < x.t.Devices[d].Role {
+				from, bundles[h.Bundle] = true, true
+			}
+		}
+		supporting += uint64(count(from))
+	}
+	for b := range bundles {
+		behind += capacity(core, b)
+	}
+	return supporting, behind
 }
 
 // misheard changes each route that is heard.

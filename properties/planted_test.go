@@ -54,10 +54,10 @@ func allPlanted() (list []planted) {
 // plantedSeed is the seed of the cases among which faults are looked for, and the
 // budgets are those of the quick suite and of the nightly.
 const (
-	plantedSeed              = 8
-	quickCases, nightlyCases = 2000, 20_000
-	quickPart                = 0.95
-	leastPlanted             = 30
+	plantedSeed                  = 8
+	plantedQuick, plantedNightly = 2000, 20_000
+	plantedPart                  = 0.95
+	leastPlanted                 = 30
 )
 
 // plantedCase is the case of that number.
@@ -131,9 +131,9 @@ func (f *planted) unseen() []string { return []string{"none yet; wanted: " + f.o
 
 // search looks for the first case that shows the fault and shrinks it.
 func (f *planted) search(t *testing.T) plantedRow {
-	row, most := plantedRow{layer: f.layer, name: f.name, means: f.means}, nightlyCases
+	row, most := plantedRow{layer: f.layer, name: f.name, means: f.means}, plantedNightly
 	if f.open != "" {
-		most = quickCases
+		most = plantedQuick
 	}
 	for i := range most {
 		sc := plantedCase(i)
@@ -203,14 +203,14 @@ func TestEveryPlantedFaultIsFoundWhereThePageSays(t *testing.T) {
 	for i, r := range rows {
 		f := &faults[i]
 		open := r.cases == 0 && f.open != "" && slices.Equal(r.rules, f.unseen())
-		if f.name != r.name || f.layer != r.layer || f.means != r.means || r.cases > nightlyCases || r.cases < 1 && !open {
-			t.Errorf("%s: row %q: want fault %q of the %s, found in 1 to %d cases", plantedPage, r, f.name, f.layer, nightlyCases)
+		if f.name != r.name || f.layer != r.layer || f.means != r.means || r.cases > plantedNightly || r.cases < 1 && !open {
+			t.Errorf("%s: row %q: want fault %q of the %s, found in 1 to %d cases", plantedPage, r, f.name, f.layer, plantedNightly)
 			continue
 		}
 		if open {
 			continue
 		}
-		quick += count(r.cases <= quickCases)
+		quick += count(r.cases <= plantedQuick)
 		small += count(r.size.Events <= wantedEvents && r.size.Devices <= wantedDevices)
 		if brief() && i%6 > 0 {
 			continue
@@ -219,8 +219,8 @@ func TestEveryPlantedFaultIsFoundWhereThePageSays(t *testing.T) {
 			t.Errorf("%s: case %d violates %q, want %q as the page has it; if cases are drawn otherwise now, BAGRIG_UPDATE=1 writes the page anew", f.name, r.cases, got, r.rules[0])
 		}
 	}
-	if part := float64(quick) / float64(len(rows)); part < quickPart || len(rows) < leastPlanted {
-		t.Errorf("%d of %d faults are found in %d cases, want %d faults or more and %.0f %% of them", quick, len(rows), quickCases, leastPlanted, 100*quickPart)
+	if part := float64(quick) / float64(len(rows)); part < plantedPart || len(rows) < leastPlanted {
+		t.Errorf("%d of %d faults are found in %d cases, want %d faults or more and %.0f %% of them", quick, len(rows), plantedQuick, leastPlanted, 100*plantedPart)
 	}
 	if part := float64(small) / float64(len(rows)); part < wantedPart {
 		t.Errorf("%d of %d faults have at most %d events and %d devices left, want %.0f %%", small, len(rows), wantedEvents, wantedDevices, 100*wantedPart)
@@ -254,9 +254,9 @@ func plantedText(rows []plantedRow) string {
 	quick, small := 0, 0
 	for _, r := range rows {
 		b.WriteString(r.String())
-		quick += count(r.cases > 0 && r.cases <= quickCases)
+		quick += count(r.cases > 0 && r.cases <= plantedQuick)
 		small += count(r.cases > 0 && r.size.Events <= wantedEvents && r.size.Devices <= wantedDevices)
 	}
-	fmt.Fprintf(&b, "\n%d of %d are found within %d cases; %d of %d have at most %d events and %d devices left.\n", quick, len(rows), quickCases, small, len(rows), wantedEvents, wantedDevices)
+	fmt.Fprintf(&b, "\n%d of %d are found within %d cases; %d of %d have at most %d events and %d devices left.\n", quick, len(rows), plantedQuick, small, len(rows), wantedEvents, wantedDevices)
 	return b.String()
 }
