@@ -393,6 +393,8 @@ func (w *window) settleFailure(due *timedChange) bool {
 	switch {
 	case c.Kind == state.Notice:
 		return r.judge.bundles[c.Bundle].unseen
+	case c.Kind == state.Reset:
+		return r.members[c.Bundle] > 0 // it may have failed at this moment, and has no session to reset
 	case c.Kind != state.Fail && (c.Kind != state.SetMembers || c.Members > 0):
 		return true
 	case r.sessionless(c.Bundle):

@@ -188,6 +188,7 @@ func (r *Rig) bringUpNetwork(ctx context.Context) error {
 	r.snapshot = r.engine.Snapshot()
 	r.baseline = r.snapshot
 	r.watchTransients()
+	r.watchActions()
 	if err := r.judge.settleFirst(r.snapshot); err != nil {
 		return err
 	}
@@ -206,6 +207,18 @@ func (r *Rig) watchTransients() {
 	if ok && r.opts.Schedule.Mode == sim.Timed && slices.ContainsFunc(r.opts.Checks, wants) {
 		r.transients = e.Watch()
 	}
+}
+
+// watchActions lets the engine write down what speakers do, where a check wants it.
+func (r *Rig) watchActions() {
+	if e, ok := r.engine.(state.ActionRecorder); ok {
+		e.RecordActions(slices.ContainsFunc(r.guards, wantsActions))
+	}
+}
+
+func wantsActions(g *guard) bool {
+	_, ok := g.check.(state.OrderCheck)
+	return ok
 }
 
 // mark names the event that started last, as hardware audits have it.
@@ -275,6 +288,9 @@ func (r *Rig) Watch(checks ...state.Check) {
 	if r.transients == nil {
 		r.watchTransients()
 	}
+	if slices.ContainsFunc(added, wantsActions) {
+		r.watchActions()
+	}
 	r.show(r.moment(nil, true), added)
 }
 
@@ -298,6 +314,14 @@ func (r *Rig) look(w *state.Window, settled bool) {
 	if r.opts.keep != nil {
 		r.opts.keep(m)
 	}
+	if e, ok := r.engine.(state.ActionRecorder); ok && slices.ContainsFunc(r.guards, wantsActions) {
+		done := e.TakeActions()
+		for _, g := range r.guards {
+			if wantsActions(g) {
+				g.run(m.Snapshot.Time-m.Baseline.Time, "LookOrder", func() { g.check.(state.OrderCheck).LookOrder(m, done) })
+			}
+		}
+	}
 	r.show(m, r.guards)
 }
 
@@ -305,6 +329,7 @@ func (r *Rig) moment(w *state.Window, settled bool) *state.Moment {
 	return &state.Moment{
 		Network: r.net, Snapshot: r.snapshot, Settled: settled, Baseline: r.baseline,
 		Damped: r.judge.damped, True: r.judge.truth, Full: r.fullHealth(), Window: w,
+		Settings: r.judge.settings(),
 	}
 }
 

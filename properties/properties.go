@@ -40,7 +40,7 @@ func All() []state.Check {
 	return []state.Check{
 		NewEndState(), NewProportion(), NewNoBlackHole(), NewNoLoop(),
 		NewToldWithinLaw(), NewContainment(), NewFIBWithinLimits(), NewRestore(),
-		NewLivePath(),
+		NewLivePath(), NewMonotony(), NewFairness(), NewSurvivors(), NewOrder(), NewNoLeaks(),
 	}
 }
 
