@@ -184,7 +184,7 @@ func faultsOfTheCore() []planted {
 			},
 		},
 		{
-			name: "withdrawn after the FIB", open: "withdrawal before FIB removal", means: "hardware loses a route before the neighbours hear that it is gone",
+			name: "withdrawn after the FIB", means: "hardware loses a route before the neighbours hear that it is gone",
 			does: func(_ *tapped, _ int, _ *speakers.Core, effects []speakers.Effect) []speakers.Effect {
 				for i := 1; i < len(effects); i++ {
 					if a, b := effects[i-1], effects[i]; a.Kind == speakers.Untell && b.Kind == speakers.Unprogram && a.Prefix == b.Prefix {
@@ -195,7 +195,7 @@ func faultsOfTheCore() []planted {
 			},
 		},
 		{
-			name: "told before the FIB", open: "withdrawal before FIB removal, and its like for announcements", means: "neighbours are told a route before hardware has it",
+			name: "told before the FIB", means: "neighbours are told a route before hardware has it",
 			does: func(_ *tapped, _ int, _ *speakers.Core, effects []speakers.Effect) []speakers.Effect {
 				for i := 1; i < len(effects); i++ {
 					if a, b := effects[i-1], effects[i]; a.Kind == speakers.Program && b.Kind == speakers.Tell && a.Prefix == b.Prefix {

@@ -78,13 +78,7 @@ func faultsOfTheHardware() []planted {
 			},
 		},
 		{
-			name: "groups leak", means: "a group's count of users is one long: no group that has been changed is ever freed, until a chip of 16 groups is full",
-			plant: func(sc *harness.Scenario, _ bool) {
-				for i := range sc.Hardware {
-					p := &sc.Hardware[i].Profile
-					p.Name, p.Groups, p.Reserve = "small", 16, 2
-				}
-			},
+			name: "groups leak", means: "a group's count of users is one long: no group that has been changed is ever freed",
 			does: func(x *tapped, d int, _ *speakers.Core, effects []speakers.Effect) []speakers.Effect {
 				for _, e := range effects {
 					if was := x.hops[place{d, int(e.Prefix)}]; e.Kind == speakers.Program && len(was) > 1 && !x.shared(d, int(e.Prefix), was) {
