@@ -59,6 +59,7 @@ func (r *Rig) Clone(opts CloneOptions) (*Rig, error) {
 	}
 	made.engine = own
 	made.watchTransients()
+	made.watchActions()
 	if made.judge, err = r.judge.clone(); err != nil {
 		return nil, err
 	}

@@ -528,6 +528,15 @@ func (j *judge) setDevice(c state.Change) error {
 	return nil
 }
 
+// settings are those of all devices now.
+func (j *judge) settings() []*topologies.Settings {
+	list := make([]*topologies.Settings, len(j.devices))
+	for i := range j.devices {
+		list[i] = j.devices[i].Settings
+	}
+	return list
+}
+
 // asAtFirst tells whether all devices are in service, have the settings that
 // they had before the first event, and have ended no session.
 func (j *judge) asAtFirst() bool {

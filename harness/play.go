@@ -377,8 +377,8 @@ func (w *window) roundWatch() func() {
 			guards = append(guards, g)
 		}
 	}
-	drains := func(e state.Event) bool { return e.Kind == "drain" }
-	if len(guards) == 0 || !slices.ContainsFunc(w.public.Events, drains) {
+	planned := func(e state.Event) bool { return e.Kind == "drain" || e.Kind == "restart" }
+	if len(guards) == 0 || !slices.ContainsFunc(w.public.Events, planned) {
 		return nil // of the rules so far only drain's looks at rounds
 	}
 	return func() {
@@ -396,6 +396,8 @@ func (w *window) settleFailure(due *timedChange) bool {
 	switch {
 	case c.Kind == state.Notice:
 		return r.judge.bundles[c.Bundle].unseen
+	case c.Kind == state.Reset:
+		return r.members[c.Bundle] > 0 // it may have failed at this moment, and has no session to reset
 	case c.Kind != state.Fail && (c.Kind != state.SetMembers || c.Members > 0):
 		return true
 	case r.sessionless(c.Bundle):

@@ -255,6 +255,7 @@ func (r *Rig) bringUpNetwork(ctx context.Context) error {
 	r.snapshot = r.engine.Snapshot()
 	r.baseline = r.snapshot
 	r.watchTransients()
+	r.watchActions()
 	if err := r.judge.settleFirst(r.snapshot); err != nil {
 		return err
 	}
@@ -278,6 +279,18 @@ func (r *Rig) watchTransients() {
 // places is an empty set of places of the network.
 func (r *Rig) places() state.Places {
 	return state.NewPlaces(len(r.net.Topology.Devices), len(r.net.Topology.Prefixes))
+}
+
+// watchActions lets the engine write down what speakers do, where a check wants it.
+func (r *Rig) watchActions() {
+	if e, ok := r.engine.(state.ActionRecorder); ok {
+		e.RecordActions(slices.ContainsFunc(r.guards, wantsActions))
+	}
+}
+
+func wantsActions(g *guard) bool {
+	_, ok := g.check.(state.OrderCheck)
+	return ok
 }
 
 // mark names the event that started last, as hardware audits have it.
@@ -347,6 +360,9 @@ func (r *Rig) Watch(checks ...state.Check) {
 	if r.transients == nil {
 		r.watchTransients()
 	}
+	if slices.ContainsFunc(added, wantsActions) {
+		r.watchActions()
+	}
 	r.show(r.moment(nil, true), added)
 }
 
@@ -371,6 +387,14 @@ func (r *Rig) look(w *state.Window, settled bool) {
 	if r.opts.keep != nil {
 		r.opts.keep(m)
 	}
+	if e, ok := r.engine.(state.ActionRecorder); ok && slices.ContainsFunc(r.guards, wantsActions) {
+		done := e.TakeActions()
+		for _, g := range r.guards {
+			if wantsActions(g) {
+				g.run(m.Snapshot.Time-m.Baseline.Time, "LookOrder", func() { g.check.(state.OrderCheck).LookOrder(m, done) })
+			}
+		}
+	}
 	r.show(m, r.guards)
 }
 
@@ -378,6 +402,7 @@ func (r *Rig) moment(w *state.Window, settled bool) *state.Moment {
 	return &state.Moment{
 		Network: r.net, Dampings: r.judge.dampings, Snapshot: r.snapshot, Settled: settled, Baseline: r.baseline,
 		Damped: r.judge.damped, True: r.judge.truth, Full: r.fullHealth(), Window: w,
+		Settings: r.judge.settings(),
 	}
 }
 

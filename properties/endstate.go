@@ -13,8 +13,9 @@ import (
 // no UPDATEs are held,
 // every device holds, for every prefix, what the graph says: the candidates,
 // the multipath set with its shares, the bottleneck value and what it tells.
-// Hardware forwards over that set and over nothing else. Of an external device it
-// is what it tells over each of its sessions.
+// Hardware forwards over that set and over nothing else. That a bundle on trial gives
+// way is judged before that, at every quiet: once all is settled no trial is left. Of
+// an external device it is what it tells over each of its sessions.
 type EndState struct {
 	ledger
 	constants
@@ -32,7 +33,11 @@ func NewEndState() *EndState {
 func (c *EndState) Look(m *state.Moment) {
 	c.learn(m)
 	c.news.hear(m)
-	if !m.Settled || len(m.Snapshot.Held) > 0 {
+	if len(m.Snapshot.Held) > 0 {
+		return
+	}
+	if !m.Settled {
+		c.trials(m)
 		return
 	}
 	if err := m.Damped.Err(); err != nil {
@@ -54,6 +59,34 @@ func (c *EndState) Look(m *state.Moment) {
 			wrong++
 			c.violate(m, at(m.Network, d, p), "%s", text)
 			c.news.routes.Add(d, p)
+		}
+	}
+	c.worst(float64(wrong))
+}
+
+// trials judges that devices send nothing over a bundle on trial where they have another
+// next hop for the prefix. A snapshot has what a bundle's first end knows of it, so
+// that each device is judged by the bundles of which it is that.
+func (c *EndState) trials(m *state.Moment) {
+	wrong := 0
+	for b := range m.Snapshot.Bundles {
+		if !m.Snapshot.Bundles[b].Trial {
+			continue
+		}
+		d := m.Index.Ends[b][0]
+		for p := range m.Snapshot.Devices[d].Routes {
+			members, other := m.Snapshot.Devices[d].Routes[p].FIB.Members, int32(-1)
+			on := slices.ContainsFunc(members, func(w fib.Weighted) bool { return w.ID == int32(b) })
+			for _, w := range members {
+				if w.ID >= 0 && int(w.ID) < len(m.Snapshot.Bundles) && m.Index.Ends[w.ID][0] == d && !m.Snapshot.Bundles[w.ID].Trial {
+					other = w.ID
+				}
+			}
+			c.found.Exercised++
+			if on && other >= 0 {
+				wrong++
+				c.violate(m, at(m.Network, d, p), "hardware sends over %s, which is on trial, beside %s, which is not", bundleName(m.Network, int32(b)), bundleName(m.Network, other))
+			}
 		}
 	}
 	c.worst(float64(wrong))

@@ -40,7 +40,7 @@ func All() []state.Check {
 	return []state.Check{
 		NewEndState(), NewProportion(), NewNoBlackHole(), NewNoLoop(),
 		NewToldWithinLaw(), NewContainment(), NewFIBWithinLimits(), NewRestore(),
-		NewLivePath(),
+		NewLivePath(), NewMonotony(), NewFairness(), NewSurvivors(), NewOrder(), NewNoLeaks(),
 	}
 }
 
@@ -48,7 +48,7 @@ func All() []state.Check {
 // test, where there are such.
 func For(t *topologies.Topology, events []state.Event) []state.Check {
 	checks := All()
-	if slices.ContainsFunc(events, func(e state.Event) bool { return e.Kind == "drain" }) {
+	if slices.ContainsFunc(events, func(e state.Event) bool { return e.Kind == "drain" || e.Kind == "restart" }) {
 		checks = append(checks, NewHitless())
 	}
 	if hasAggregates(t) {

@@ -107,17 +107,21 @@ type Engine struct {
 	away     map[int32]bool    // devices whose speaker has stopped and not started again
 	ends     []endOfRIB
 	onRound  func()
-	closed   map[int32]string // sessions that a speaker ended, by bundle: its name
-	past     state.Counters
-	pastLog  []state.NLRI
-	now      time.Duration
-	clock    atomic.Int64 // now, for any goroutine
-	fences   uint32
-	rounds   atomic.Int64
-	record   atomic.Bool
-	most     int     // rounds in a row that count as never getting quiet
-	stepped  []int64 // by device: the last round that it stepped in
-	shut     bool
+
+	recordActions bool
+	actions       []actions // by device
+
+	closed  map[int32]string // sessions that a speaker ended, by bundle: its name
+	past    state.Counters
+	pastLog []state.NLRI
+	now     time.Duration
+	clock   atomic.Int64 // now, for any goroutine
+	fences  uint32
+	rounds  atomic.Int64
+	record  atomic.Bool
+	most    int     // rounds in a row that count as never getting quiet
+	stepped []int64 // by device: the last round that it stepped in
+	shut    bool
 
 	mu      sync.Mutex
 	tracker *tracker
@@ -211,6 +215,7 @@ func (e *Engine) startSpeakers(ctx context.Context) error {
 		s, err := gobgp.Start(ctx, gobgp.Options{
 			Name: d.Name, RouterID: e.plan.device[i], Port: e.opts.Port, Listen: e.plan.listen[i],
 			Core: core, Config: cfg, Prefixes: e.prefixes, Peers: e.peersOf(cfg, i), Events: events{e, i},
+			Did: func(x *speakers.Effect) { e.did(i, x) },
 		})
 		if err != nil {
 			return err

@@ -64,7 +64,7 @@ func (e *Engine) Apply(ctx context.Context, changes []state.Change) error {
 		return err
 	}
 	// What was to bring a session up may have come with what takes it down.
-	return e.open(ctx, slices.DeleteFunc(once(up), func(b int32) bool { return e.members[b] == 0 || e.sessionless(b) }))
+	return e.open(ctx, slices.DeleteFunc(once(up), func(b int32) bool { return e.members[b] == 0 && !e.unseen[b] || e.sessionless(b) }))
 }
 
 // once keeps the first of each.

@@ -75,6 +75,7 @@ type Engine struct {
 	marks     []string    // by Mark
 	noClone   error       // of a damping stage that cannot be cloned
 	configs   *speakers.Configs
+	actions   actions
 	watch     *Transients // nil = nobody wants to know
 	talk      []int       // by direction: messages sent
 	changes   *changes    // of what is told; nil = nobody wants to know

@@ -79,8 +79,10 @@ func (e *Engine) step(d int) error {
 
 // carry does what the last step asks for, in its order.
 func (e *Engine) carry(d int, dump bool) error {
+	e.actions.stepped(d)
 	for i := range e.effects {
 		x := &e.effects[i]
+		e.actions.did(d, x)
 		switch x.Kind {
 		case speakers.Program, speakers.Unprogram:
 			if err := e.tables[d].Carry(e.topology.Prefixes[x.Prefix].Prefix, x.Hops); err != nil {
@@ -230,7 +232,7 @@ func (e *Engine) deliver(m *message) {
 // other tells.
 func (e *Engine) open(bundle int32) {
 	x, ends := &e.sessions[bundle], e.index.Ends[bundle]
-	if x.up || x.members == 0 || e.devices[ends[0]].away || e.devices[ends[1]].away {
+	if x.up || x.members == 0 && !x.unseen || e.devices[ends[0]].away || e.devices[ends[1]].away {
 		return // what was to bring it up came with what takes it down
 	}
 	x.up, x.closedBy = true, 0

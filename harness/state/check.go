@@ -40,9 +40,12 @@ type Moment struct {
 	// Damped is what the speakers must hold, told values damped and bundles as
 	// their damping passes them. True has the capacities that are there, undamped.
 	Damped, True Judge
-	Full         bool    // everything is as it was before the first event
-	Window       *Window // the window that settled just now; else nil
-	Since        *Since  // nil = everything may differ from whatever was shown before
+	Full         bool // everything is as it was before the first event
+	// Settings are those of the speakers, by device, as events have left them. Nobody
+	// writes to them. Nil where nobody knows them.
+	Settings []*topologies.Settings
+	Window   *Window // the window that settled just now; else nil
+	Since    *Since  // nil = everything may differ from whatever was shown before
 }
 
 // ToldDampings is Network.ToldDampings.

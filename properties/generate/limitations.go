@@ -27,6 +27,7 @@ const (
 	toldInLaw   = "told within the pipeline's law"
 	containment = "containment"
 	hitless     = "drain is hitless"
+	aggregated  = "aggregate present as its condition says"
 )
 
 // Unjudged are the rules that a scenario cannot be judged by, since it has a
@@ -78,7 +79,7 @@ func Limitations() []Limitation {
 			restartBesideUnnoticed,
 		},
 		{
-			"a restart that lasts longer than its neighbours keep its routes", "they lose the routes while it forwards, as they must", []string{noBlackHole, containment},
+			"a restart that lasts longer than its neighbours keep its routes", "they lose the routes while it forwards, as they must", []string{noBlackHole, containment, hitless},
 			func(sc *harness.Scenario) bool {
 				kept := time.Hour
 				_ = anyKnob(sc, func(s topologies.Settings) bool { kept = min(kept, s.StaleTime); return false })
@@ -97,11 +98,11 @@ func Limitations() []Limitation {
 			},
 		},
 		{
-			"a restart while sessions are down or held", "the speaker waits for the End-of-RIB of all neighbours, for longer than they keep its routes", []string{noBlackHole, containment},
+			"a restart while sessions are down or held", "the speaker waits for the End-of-RIB of all neighbours, for longer than they keep its routes", []string{noBlackHole, containment, hitless},
 			func(sc *harness.Scenario) bool { return whileApart(sc, restarting) },
 		},
 		{
-			"a hold while paths come and go", "who does not hear that a path is gone sends to where it was", []string{noBlackHole, noLoop, hitless},
+			"a hold while paths come and go", "who does not hear that a path is gone sends to where it was, and aggregates what it had", []string{noBlackHole, noLoop, hitless, aggregated, containment},
 			func(sc *harness.Scenario) bool {
 				return whileApart(sc, holding) || apartWhileHeld(sc) || aggregatesByCapacity(sc) && slices.ContainsFunc(sc.Events, holding)
 			},
@@ -147,13 +148,25 @@ func Limitations() []Limitation {
 			},
 		},
 		{
+			"a divided value beside sessions that come and go", "a fall tells a speaker two things at once, and its neighbours each at their own distance", []string{containment},
+			func(sc *harness.Scenario) bool {
+				return slices.ContainsFunc(sc.Events, mayEndSessions) && anyKnob(sc, func(s topologies.Settings) bool { return s.Divide != topologies.DivideNone })
+			},
+		},
+		{
+			"a deadband beside parallel bundles", "a value is split over bundles of one pair as they pass capacity, each wrong by its own deadband", []string{proportion},
+			func(sc *harness.Scenario) bool {
+				return parallel(sc.Topology) && anyBundle(sc, func(s damping.BundleStage) bool { _, ok := s.(damping.Deadband); return ok })
+			},
+		},
+		{
 			"a quantizer whose step is more than one member", "two told values between the steps may differ by more than the error bound", []string{proportion},
 			coarse,
 		},
 		{
 			"pace where a longer way stands beside a shorter one, or two things happen at one moment", "between two rounds a bottleneck value may be one that no quiet shows; the rule sees quiets alone, and takes what pace keeps of it for a lie", []string{toldInLaw},
 			func(sc *harness.Scenario) bool {
-				return (detours(sc.Topology) || slices.ContainsFunc(sc.Events, func(e state.Event) bool { return e.At != 0 })) && anyTold(sc, func(s damping.ToldStage) bool { _, ok := s.(damping.Pace); return ok })
+				return (detours(sc.Topology) || originatedTwice(sc.Topology) || slices.ContainsFunc(sc.Events, func(e state.Event) bool { return e.At != 0 || restarting(e) })) && anyTold(sc, func(s damping.ToldStage) bool { _, ok := s.(damping.Pace); return ok })
 			},
 		},
 		{
@@ -310,6 +323,17 @@ func originatedTwice(t *topologies.Topology) bool {
 			fabrics[t.Devices[ix.Device[name]].Fabric] = true
 		}
 		return len(fabrics) > 1
+	})
+}
+
+// parallel tells whether two devices have several bundles between them.
+func parallel(t *topologies.Topology) bool {
+	seen := map[[2]string]bool{}
+	return slices.ContainsFunc(t.Bundles, func(b topologies.Bundle) bool {
+		pair := [2]string{b.A, b.B}
+		was := seen[pair]
+		seen[pair] = true
+		return was
 	})
 }
 

@@ -88,10 +88,10 @@ func shape(src Source, l Limits) topologies.Shape {
 		s.Groups = append(s.Groups, group(src))
 		s.Groups[1].Count = 1
 	}
-	if oneIn(src, 3) {
+	if oneIn(src, 5) {
 		s.hubs, s.both = between(src, 1, 2), oneIn(src, 2)
 	}
-	if oneIn(src, 5) {
+	if oneIn(src, 8) {
 		s.Backbones = 1
 	}
 	if oneIn(src, 3) {
@@ -113,9 +113,9 @@ func shape(src Source, l Limits) topologies.Shape {
 func group(src Source) topologies.FabricGroup {
 	k := topologies.FabricGroup{
 		Count: pick(src, 1, 2, 3), Spines: pick(src, 1, 2, 4), Kind: pick(src, "dsf", "nsf", "fpf", "zone"),
-		Edges: pick(src, topologies.MatchingPlane, topologies.AllPlanes, topologies.AllSpinePlanes),
+		Edges: pick(src, topologies.MatchingPlane, topologies.AllPlanes, topologies.MatchingPlane, topologies.AllPlanes, topologies.AllSpinePlanes),
 	}
-	if k.Edges == topologies.AllSpinePlanes || oneIn(src, 4) {
+	if k.Edges == topologies.AllSpinePlanes || oneIn(src, 8) {
 		k.Racks = between(src, 1, 2)
 	}
 	if oneIn(src, 3) {
@@ -206,7 +206,7 @@ func (s *drawn) aggregate(src Source) {
 		// Spines that meet the bags hear of one another from above alone.
 		announceable = announceable && (k.Edges == topologies.MatchingPlane || k.Racks > 0)
 	}
-	ofFabric, ofRegion := announceable && oneIn(src, 4), oneIn(src, 4)
+	ofFabric, ofRegion := announceable && oneIn(src, 4), oneIn(src, 6)
 	if !ofFabric && !ofRegion {
 		return
 	}
