@@ -52,7 +52,7 @@ func TestRulesThatLookAtNewsFindWhatThoseFindThatLookAtEverything(t *testing.T) 
 		}
 		for range runs {
 			events := append(newMaker(topology).several(rng), restoreAll())
-			moments := momentsOf(t, harness.Options{Topology: topology, Damping: plan.Default, Plan: &plan, Engine: harness.Sim}, events)
+			moments := momentsPlayed(t, harness.Options{Topology: topology, Damping: plan.Default, Plan: &plan, Engine: harness.Sim}, events)
 			if diff := foundAlike(moments, found); diff != "" {
 				t.Fatalf("BAGRIG_SEED=%d: %s, %s, as it was: %s", seed, topology.Name, c.damping, diff)
 			}
@@ -88,8 +88,8 @@ func (m *maker) several(rng *rand.Rand) (events []state.Event) {
 	return playable(m.t, m.ix, events)
 }
 
-// momentsOf plays events and keeps every moment that checks were shown.
-func momentsOf(t *testing.T, opts harness.Options, events []state.Event) []*state.Moment {
+// momentsPlayed plays events and keeps every moment that checks were shown.
+func momentsPlayed(t *testing.T, opts harness.Options, events []state.Event) []*state.Moment {
 	t.Helper()
 	w := &witness{}
 	opts.Checks = []state.Check{w}
@@ -220,7 +220,7 @@ func TestNothingDiffersBetweenMomentsThatIsNotSaid(t *testing.T) {
 	for range 3 {
 		events := append(newMaker(topology).several(rng), restoreAll())
 		pipeline := pipelineOf(t, damping.PresetBagDefault, topology)
-		moments := momentsOf(t, harness.Options{Topology: topology, Damping: pipeline, Engine: harness.Sim}, events)
+		moments := momentsPlayed(t, harness.Options{Topology: topology, Damping: pipeline, Engine: harness.Sim}, events)
 		for i, m := range moments[1:] {
 			before := moments[i]
 			since := harness.Since(before, m)
