@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Catalogue is all checks, in the order in which they are asked. Their expected
@@ -47,6 +48,7 @@ func carriedChecks() (list []Check) {
 		external             bool // out of the AS
 	}{
 		{"ebgp-to-ebgp", "a", "o", "from eBGP to eBGP", true, true},
+		{"ebgp-third-party", "a", "b", "from eBGP to eBGP on one network, next hop unchanged", false, true},
 		{"ebgp-to-ibgp", "a", "i1", "from eBGP to iBGP, next hop unchanged", false, false},
 		{"ebgp-to-ibgp-self", "a", "i2", "from eBGP to iBGP with next-hop-self", true, false},
 		{"ibgp-to-ebgp", "i1", "o", "from iBGP to eBGP", true, true},
@@ -56,25 +58,34 @@ func carriedChecks() (list []Check) {
 			c := Check{Name: form.name + "-" + way.name, Sent: form.text + " " + way.text, Refs: []string{"RFC 10005 3.3.2", "RT-7.5"}, Accept: asItWas}
 			if way.changed {
 				c.Refs, c.Accept = []string{"RFC 10005 3.3.1", "RT-7.5"}, mayDoT
+				if form.name == "both" {
+					c.Accept = append([]string{wordOnlyT, wordOnlyNT}, mayDoT...)
+				}
 			}
 			if way.external {
 				c.Refs = append(c.Refs, "RFC 4360 6")
 				if form.name == "nt" {
 					c.Accept = mayDoNT
 				}
+				if form.name == "nt" && !way.changed { // RFC 10005 would keep it, RFC 4360 would not
+					c.Accept = []string{wordKept, wordStripped}
+				}
 				if form.name == "both" {
 					c.Accept = []string{wordOnlyT, wordStripped, wordRemade, wordRemadeNT, wordRemadeTwo}
 				}
+				if form.name == "both" && !way.changed {
+					c.Accept = []string{wordKept, wordOnlyT}
+				}
 			}
-			if way.from != "a" || way.to != "o" {
+			if strings.Contains(way.name, "ibgp") {
 				c.Needs = []Facility{Internal}
 			}
 			c.ask = func(t *trial) string {
 				t.tell(way.from, form.ext...)
 				t.settle(way.from)
 				r := t.at(way.to)
-				if r != nil && (r.NextHop == t.bench.sessions[way.from].peer.Addr) == way.changed {
-					return t.none("the next hop is %v", r.NextHop)
+				if changed := r != nil && r.NextHop != t.bench.sessions[way.from].peer.Addr; r != nil && changed != way.changed {
+					return t.none("told next hop %v: the question is about one that is changed: %t", r.NextHop, way.changed)
 				}
 				return t.carried(r, form.ext...)
 			}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/bagrig/bagrig/speakers/linkbw"
-	"github.com/bagrig/bagrig/topologies/yamltree"
 )
 
 // The tester writes and reads BGP messages itself: the codecs at hand fold the
@@ -377,8 +376,8 @@ func describeCommunity(b []byte) string {
 		form = "T"
 	}
 	s := fmt.Sprintf("%s AS%d %g B/s", form, c.ASN, c.Value)
-	if bits := linkbw.ToBits(c.Value); bits > 0 {
-		s += " = " + yamltree.FormatCapacity(bits)
+	if c.Valid() && c.Value > 0 {
+		s += fmt.Sprintf(" (%.4g Gb/s)", float64(c.Value)*8/1e9)
 	}
 	return s
 }

@@ -47,6 +47,9 @@ func originChecks() (list []Check) {
 					want = append(want, community(false, admin, speed))
 				}
 				r := t.at("o")
+				if r == nil && i > 0 {
+					return t.none("originates no such route")
+				}
 				if r != nil && len(r.Ext) > 0 && t.detail == "" {
 					t.detail = "heard " + describeExt(r.Ext)
 				}

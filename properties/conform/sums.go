@@ -218,7 +218,7 @@ func (t *trial) shares(want ...string) string {
 }
 
 // weightBudget is how long hardware may lag behind what neighbours were told.
-const weightBudget = 3 * time.Second
+const weightBudget = 2 * time.Second
 
 func weightText(weights map[string]int) string {
 	var words []string
@@ -239,7 +239,7 @@ func (t *trial) ratio(weights map[string]int, want []string) string {
 			continue
 		}
 		if exact := t.exact(x, y); exact != nil {
-			if (a == exact[0] && b == exact[1]) || (x == y && a == b) {
+			if a*exact[1] == b*exact[0] { // reduced weights stand for all multiples
 				return w
 			}
 			continue

@@ -1,0 +1,3 @@
+package main
+
+func (l *lane) judgePage([]*answer) error { return nil }
