@@ -132,7 +132,7 @@ func runDaemon(ctx context.Context, d daemon) (*answer, error) {
 	}
 	setup := &conform.Setup{Addr: dutAddr, ASN: d.asn, Peers: c.peers, Dials: d.passive}
 	if c.six {
-		setup.Addr6 = dutAddr6
+		setup.Six, setup.Addr6 = true, dutAddr6
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

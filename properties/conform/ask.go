@@ -244,7 +244,7 @@ func value(r *Route) string {
 }
 
 // grace is how long an answer that may come may take, after the markers.
-const grace = 2 * time.Second
+const grace = 5 * time.Second
 
 // await waits for what should come, and does not mind if it does not: the check
 // says what there is instead.

@@ -207,11 +207,11 @@ func (b *bench) run(ctx context.Context, c Check) (Result, error) {
 	}
 	t.mark()
 	word := c.ask(t)
-	t.clean()
 	if ctx.Err() != nil {
 		return r, ctx.Err()
 	}
 	t.judge(&r, word)
+	t.clean()
 	return r, nil
 }
 

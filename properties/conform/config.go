@@ -11,7 +11,8 @@ import (
 // Setup is what a device must be configured with for a whole run.
 type Setup struct {
 	Addr  netip.Addr // of the device
-	Addr6 netip.Addr // of the device on the same link; without it there is no IPv6
+	Six   bool       // IPv6 unicast over the sessions
+	Addr6 netip.Addr // of the device on the same link; optional
 	ASN   uint32
 	Peers []Peer
 	Dials bool   // the device dials the tester instead of waiting
@@ -39,17 +40,29 @@ func (s *Setup) Configuration(maker string) (string, error) {
 	return f(s), nil
 }
 
-func (s *Setup) six() bool { return s.Addr6.IsValid() }
-
 func (s *Setup) table() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "The device %v, ASN %d, needs these neighbours. It passes on what it hears (no\npolicy), waits for them to dial, and sends extended communities.\n\n", s.Addr, s.ASN)
+	dial := "waits for them to dial"
+	if s.Dials {
+		dial = "dials them"
+	}
+	families := "IPv4 unicast"
+	if s.Six {
+		families = "IPv4 and IPv6 unicast"
+	}
+	fmt.Fprintf(&b, "The device %v, ASN %d, needs these neighbours, with %s. It passes on\nwhat it hears (no policy), %s, sends extended communities, and uses\nup to %d paths at a time, of different ASNs too.\n\n", s.Addr, s.ASN, families, dial, manyPeers)
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "name\taddress\tASN\tas")
 	for _, p := range s.Peers {
 		fmt.Fprintf(w, "%s\t%v\t%d\t%s\n", p.Name, p.Addr, p.ASN, p.role())
 	}
 	_ = w.Flush() // to a string
+	b.WriteString("\nIt originates (or say --without originates):\n\n")
+	for _, o := range OriginatedRoutes() {
+		for _, c := range s.originated(o) {
+			fmt.Fprintf(&b, "%v with extended community 0x%s%s\n", o.Prefix, c[0], c[1])
+		}
+	}
 	return b.String()
 }
 
@@ -92,7 +105,7 @@ func (s *Setup) frr() string {
 		}
 	}
 	for _, family := range []string{"ipv4", "ipv6"} {
-		if family == "ipv6" && !s.six() {
+		if family == "ipv6" && !s.Six {
 			continue
 		}
 		line(" address-family %s unicast\n  maximum-paths %d", family, manyPeers)
@@ -173,14 +186,14 @@ func (s *Setup) bird() string {
 		case "o", "c": // else it keeps a next hop that is on a network of the same link
 			hop = " next hop self;"
 		}
-		if s.six() {
+		if s.Addr6.IsValid() {
 			hop6 = fmt.Sprintf(" next hop address %v;", s.Addr6)
 			if p.Internal && p.Name != "i2" {
 				hop6 = ""
 			}
 		}
 		line("  ipv4 { import all; export all;%s };", hop)
-		if s.six() {
+		if s.Six {
 			line("  ipv6 { import all; export all;%s };", hop6)
 		}
 		line("}")
@@ -197,7 +210,7 @@ func (s *Setup) openbgpd() string {
 	}
 	for _, p := range s.Peers {
 		line("neighbor %v {\n  descr %q\n  remote-as %d\n  announce IPv4 unicast", p.Addr, p.Name, p.ASN)
-		if s.six() {
+		if s.Six {
 			line("  announce IPv6 unicast\n  local-address %v", s.Addr)
 		}
 		if !s.Dials {

@@ -15,6 +15,7 @@ package conform
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -203,6 +204,7 @@ type Report struct {
 	Version string   `json:"version,omitempty"`
 	Address string   `json:"address"`
 	ASN     uint32   `json:"asn"`
+	Open    string   `json:"open"` // the device's OPEN on session o, hexadecimal
 	Results []Result `json:"results"`
 }
 
@@ -220,6 +222,7 @@ func Run(ctx context.Context, device Device, opts Options) (*Report, error) {
 	}
 	defer b.close()
 	report := &Report{Device: device.Name, Version: device.Version, Address: device.Addr.String(), ASN: device.ASN}
+	report.Open = hex.EncodeToString(b.sessions["o"].opened.bytes)
 	for i, c := range opts.Checks {
 		result, err := b.run(ctx, c)
 		if err != nil {

@@ -84,13 +84,13 @@ func (l Deviations) Apply(r *Report) {
 		}
 		result.Deviation = d.Reason
 		switch {
-		case result.Verdict == Errored:
+		case result.Verdict == Errored, result.Verdict == NotApplicable: // neither says that it is gone
 		case result.Verdict == Failed && (d.Got == "" || d.Got == result.Got):
 			result.Verdict = Deviates
 		case result.Verdict == Failed:
 			result.Reason = fmt.Sprintf("got %q: %s lists %q; %s", result.Got, d.At, d.Got, result.Reason)
 		default:
-			result.Reason = fmt.Sprintf("%s lists a deviation here that no longer occurs: %s, got %q", d.At, result.Verdict, result.Got)
+			result.Reason = fmt.Sprintf("%s lists a deviation here that no longer occurs: got %q", d.At, result.Got)
 			result.Verdict = Failed
 		}
 	}

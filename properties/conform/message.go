@@ -91,6 +91,7 @@ type opened struct {
 	restart bool // offers graceful restart
 	six     bool // offers IPv6 unicast
 	refresh bool
+	bytes   []byte // the message
 }
 
 var errShort = errors.New("shorter than it says")

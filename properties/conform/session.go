@@ -123,7 +123,7 @@ func (s *session) handshake(conn net.Conn) (opened, error) {
 	if _, err := conn.Write(openMessage(s.peer.ASN, s.peer.Addr, s.bench.has(IPv6))); err != nil {
 		return opened{}, err
 	}
-	kind, body, _, err := readMessage(conn)
+	kind, body, all, err := readMessage(conn)
 	if err != nil {
 		return opened{}, fmt.Errorf("connected, but no OPEN came: %w", err)
 	}
@@ -137,13 +137,14 @@ func (s *session) handshake(conn net.Conn) (opened, error) {
 	if err != nil {
 		return o, err
 	}
+	o.bytes = all
 	if want := s.bench.device.ASN; o.asn != want {
 		return o, fmt.Errorf("%w: the device's OPEN says ASN %d: want %d", errRefused, o.asn, want)
 	}
 	if _, err := conn.Write(message(typeKeepalive, nil)); err != nil {
 		return o, err
 	}
-	switch kind, body, _, err = readMessage(conn); {
+	switch kind, body, _, err := readMessage(conn); {
 	case err != nil:
 		return o, fmt.Errorf("no KEEPALIVE after OPEN: %w", err)
 	case kind == typeNotification:
