@@ -6,6 +6,7 @@ require (
 	github.com/cockroachdb/datadriven v1.0.3
 	github.com/goccy/go-yaml v1.19.2
 	github.com/google/go-cmp v0.7.0
+	github.com/gopacket/gopacket v1.7.7
 	github.com/leanovate/gopter v0.2.11
 	github.com/mattn/go-isatty v0.0.24
 	github.com/osrg/gobgp/v3 v3.37.0

@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"speakers":         {"speakers", "topologies", "damping"},
 	"harness/state":    {"topologies", "damping", "fib"},
 	"harness/wire":     {"harness/state", "speakers", "topologies", "damping", "fib"},
+	"harness/capture":  {"harness/state", "topologies"},
 	"harness/hardware": {"harness/state", "speakers", "topologies", "damping", "fib"},
 	"harness/sim":      {"harness/state", "harness/hardware", "speakers", "topologies", "damping", "fib"},
 	"harness/live":     {"harness/state", "harness/wire", "harness/hardware", "speakers", "topologies", "damping", "fib"},

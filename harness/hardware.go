@@ -2,7 +2,6 @@ package harness
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/bagrig/bagrig/fib"
 	"github.com/bagrig/bagrig/harness/state"
@@ -29,6 +28,9 @@ func (w *wear) see(s *state.Snapshot, event string) {
 		w.uses = make([]state.FIBUse, len(s.Devices))
 	}
 	for d := range s.Devices {
+		if s.Devices[d].External {
+			continue // nobody sees its hardware
+		}
 		use, now := &w.uses[d], s.Devices[d].FIB
 		use.Last = now
 		if first || worse(now, use.Report.Audit) {
@@ -100,9 +102,12 @@ func (p *policyWear) see(d int, name string, a *fib.Audit) {
 
 // results are the uses as the run leaves them.
 func (w *wear) results() ([]state.FIBUse, []state.PolicyUse) {
-	uses := slices.Clone(w.uses)
-	for i := range uses {
-		keepRun(&uses[i].Report.Audit, uses[i].Last)
+	var uses []state.FIBUse
+	for d, use := range w.uses {
+		if !w.net.IsExternal(d) {
+			keepRun(&use.Report.Audit, use.Last)
+			uses = append(uses, use)
+		}
 	}
 	var policies []state.PolicyUse
 	for _, p := range w.policies {

@@ -67,7 +67,7 @@ func newJudge(net *state.Network, settings []topologies.Settings) (*judge, error
 		j.first = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(j.devices))
 	}
 	for i := range j.first {
-		j.devices[i].Settings = &j.first[i]
+		j.devices[i].Settings, j.devices[i].Whole = &j.first[i], net.IsExternal(i)
 	}
 	for i, b := range net.Topology.Bundles {
 		info := net.BundleInfo(i)
@@ -90,11 +90,20 @@ func (j *judge) levels() oracle.Level {
 			if known[t.Rule] == nil {
 				known[t.Rule] = level(t.Pipeline)
 			}
-			j.remembers = j.remembers || !t.Memoryless
+			j.remembers = j.remembers || !t.Memoryless || j.net.IsExternal(d)
 		}
 	}
 	return func(device, prefix int, in damping.Value) damping.Value {
 		t := at(device, prefix)
+		// Of an external device too it takes what that tells for given, so that what it
+		// tells wrong is found there and not behind it; where it tells nothing, the graph
+		// says what is missing.
+		if j.observed != nil && j.net.IsExternal(device) {
+			if told := j.observed.Devices[device].Routes[prefix].Told; told.Present {
+				return observed(told)
+			}
+			return known[t.Rule](in)
+		}
 		if t.Memoryless || j.observed == nil {
 			return known[t.Rule](in)
 		}
@@ -181,7 +190,21 @@ func (j *judge) dampedState(toCome ...transition) *oracle.State {
 		t.put(&w, before)
 	}
 	j.remember(w.devices, j.damped)
+	j.choose(w.devices)
 	return j.state("damped", j.dampedOracle, w)
+}
+
+// choose gives the external devices the paths that they tell on.
+func (j *judge) choose(devices []oracle.Device) {
+	for d := range devices {
+		if j.observed == nil || !j.net.IsExternal(d) {
+			continue
+		}
+		devices[d].Paths = make([][]uint32, len(j.net.Topology.Prefixes))
+		for p := range devices[d].Paths {
+			devices[d].Paths[p] = j.observed.Devices[d].Routes[p].Told.Path
+		}
+	}
 }
 
 // remember gives the devices the aggregates that they announced in a state:

@@ -29,6 +29,9 @@ func (r *Rig) Play(ctx context.Context, events ...state.Event) ([]state.Row, err
 		if _, err := state.ParseEvent(e.Kind, e.Fields()); err != nil {
 			return nil, err
 		}
+		if err := r.net.Refuses(e); err != nil {
+			return nil, err
+		}
 	}
 	var rows []state.Row
 	for len(events) > 0 {

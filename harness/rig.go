@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/bagrig/bagrig/damping"
@@ -32,6 +34,12 @@ type Options struct {
 	Schedule sim.Schedule  // of Sim
 	Port     int           // see live.Options
 	Budget   time.Duration // see live.Options
+	// External are the devices that are no speakers of the rig, by name; on GoBGP only.
+	// Where there are any, and Settings is nil, all speakers tell link bandwidth in both
+	// transitivities, since most others do not pass the default one on.
+	External map[string]state.External
+	Outside  live.Outside // how External are reached
+	Tap      live.Tapper  // gets what the wires carry; on GoBGP only
 
 	keep func(*state.Moment) // hears of every moment that checks look at
 }
@@ -66,6 +74,7 @@ type Rig struct {
 	played   int            // events so far
 	closed   bool
 	epoch    time.Duration
+	zero     *atomic.Int64 // epoch, for any goroutine
 	baseline *state.Snapshot
 	snapshot *state.Snapshot
 	bringUp  state.Counters
@@ -89,14 +98,21 @@ func Start(ctx context.Context, opts Options) (_ *Rig, err error) {
 	if err := opts.validateDamping(); err != nil {
 		return nil, err
 	}
+	var external []*state.External
+	if opts.Topology, external, err = state.PlaceExternal(opts.Topology, opts.External); err != nil {
+		return nil, err
+	}
+	if external != nil && opts.Settings == nil {
+		opts.Settings = slices.Repeat([]topologies.Settings{defaultSettings(true)}, len(opts.Topology.Devices))
+	}
 	if opts.Hardware == nil {
 		if opts.Hardware, err = state.HardwareOf(opts.Topology); err != nil {
 			return nil, err
 		}
 	}
 	r := &Rig{
-		opts: opts, members: fullMembers(opts.Topology), away: map[int32]bool{}, failing: state.NewFailing(opts.Topology),
-		net: &state.Network{Topology: opts.Topology, Index: opts.Topology.Index(), Damping: opts.Damping, Plan: opts.Plan, Hardware: opts.Hardware},
+		opts: opts, zero: new(atomic.Int64), members: fullMembers(opts.Topology), away: map[int32]bool{}, failing: state.NewFailing(opts.Topology),
+		net: &state.Network{Topology: opts.Topology, Index: opts.Topology.Index(), Damping: opts.Damping, Plan: opts.Plan, Hardware: opts.Hardware, External: external},
 	}
 	r.lost = losses{net: r.net, part: make([]float64, len(opts.Topology.Bundles)), open: make([]int, len(opts.Topology.Bundles))}
 	if r.judge, err = newJudge(r.net, opts.Settings); err != nil {
@@ -119,12 +135,16 @@ func (r *Rig) newEngine() (state.Engine, error) {
 		e, err := live.New(live.Options{
 			Topology: o.Topology, Damping: o.Damping, Plan: o.Plan, Settings: o.Settings, Hardware: o.Hardware, Compare: o.Compare,
 			Port: o.Port, Budget: o.Budget, Progress: o.Observer.Progress, Entries: r.entries(),
+			External: r.net.External, Outside: o.Outside, Tap: r.tapped(),
 		})
 		if err != nil {
 			return nil, err
 		}
 		return e, nil
 	case Sim:
+		if err := o.needsWires(); err != nil {
+			return nil, err
+		}
 		e, err := sim.New(sim.Options{
 			Topology: o.Topology, Damping: o.Damping, Plan: o.Plan, Settings: o.Settings, Hardware: o.Hardware, Compare: o.Compare,
 			Schedule: o.Schedule, Progress: o.Observer.Progress, Entries: r.entries(),
@@ -137,10 +157,55 @@ func (r *Rig) newEngine() (state.Engine, error) {
 	return nil, fmt.Errorf("engine %q: want one of %q", o.Engine, Engines())
 }
 
-// entries is how many Adj-RIB-In entries the graph says there are at full health.
+// tapped gives Options.Tap the time since the baseline, or the engine's until then.
+func (r *Rig) tapped() live.Tapper {
+	if r.opts.Tap == nil {
+		return nil
+	}
+	return &sinceBaseline{r.opts.Tap, r.zero}
+}
+
+type sinceBaseline struct {
+	live.Tapper
+	zero *atomic.Int64
+}
+
+func (s *sinceBaseline) Message(dir state.Direction, virtual time.Duration, message []byte) {
+	s.Tapper.Message(dir, virtual-time.Duration(s.zero.Load()), message)
+}
+
+// ErrNoWires means that something needs real sessions, and the engine has none.
+var ErrNoWires = errors.New("engine sim has no wires")
+
+// needsWires refuses what the simulator cannot have.
+func (o Options) needsWires() error {
+	switch {
+	case len(o.External) > 0:
+		name := slices.Sorted(maps.Keys(o.External))[0]
+		return fmt.Errorf("external %q: %w that could reach it: want engine %s", name, ErrNoWires, GoBGP)
+	case o.Tap != nil:
+		return fmt.Errorf("captures: %w, so that there is nothing to capture: want engine %s", ErrNoWires, GoBGP)
+	}
+	return nil
+}
+
+// defaultSettings are those of a speaker that nothing is said of.
+func defaultSettings(external bool) topologies.Settings {
+	s := topologies.DefaultSettings()
+	if external {
+		s.Transitivity = topologies.BothTransitive
+	}
+	return s
+}
+
+// entries is how many Adj-RIB-In entries the graph says there are at full health, those
+// of external devices apart.
 func (r *Rig) entries() (n int) {
 	for b, ends := range r.net.Index.Ends {
-		for _, d := range ends {
+		for i, d := range ends {
+			if r.net.IsExternal(ends[1-i]) {
+				continue
+			}
 			for p := range r.net.Topology.Prefixes {
 				if r.judge.damped.TellsTo(d, p, int32(b)) {
 					n++
@@ -173,6 +238,7 @@ func (r *Rig) bringUpNetwork(ctx context.Context) error {
 		}
 	}
 	r.epoch = r.engine.Now()
+	r.zero.Store(int64(r.epoch))
 	r.summed = r.epoch
 	r.bringUp = r.engine.Counters()
 	r.engine.Record(true)

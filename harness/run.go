@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bagrig/bagrig/harness/live"
 	"github.com/bagrig/bagrig/harness/sim"
 	"github.com/bagrig/bagrig/harness/state"
 )
@@ -18,6 +19,8 @@ type RunOptions struct {
 	Schedule sim.Schedule  // of the sim engine
 	Port     int           // see live.Options
 	Budget   time.Duration // see live.Options
+	Outside  live.Outside  // how external devices are reached
+	Tap      live.Tapper   // gets what the wires carry; on GoBGP only
 
 	// Of the run on sim, where the scenario's engine is Both: the others are then
 	// those of the run on gobgp. A check follows one run, so these are others.
@@ -48,7 +51,7 @@ func runOne(ctx context.Context, sc *Scenario, opts RunOptions) (*state.Result, 
 	opts.Observer.Record(state.Record{Kind: "start", Event: -1, Text: res.Topology, Result: res})
 	err := play(ctx, sc, opts, res)
 	for _, c := range opts.Checks {
-		res.Outcomes = append(res.Outcomes, c.Outcome())
+		res.Outcomes = append(res.Outcomes, outcomes(c)...)
 	}
 	res.Outcomes = append(res.Outcomes, sc.Thresholds.outcomes(res.Rows)...)
 	for i := range res.Outcomes {
@@ -93,12 +96,28 @@ func play(ctx context.Context, sc *Scenario, opts RunOptions, res *state.Result)
 	return err
 }
 
+// outcomes are that of a check, and one for each external device of which the rule
+// would have had to see more than it tells.
+func outcomes(c state.Check) []state.Outcome {
+	whole := c.Outcome()
+	list := []state.Outcome{whole}
+	for i, u := range whole.NotObservable {
+		text := fmt.Sprintf("not observable at %s: %s", u.Device, u.What)
+		if list[0].Note != "" {
+			text = "; " + text
+		}
+		list[0].Note += text
+		list = append(list, state.Outcome{Name: whole.Name + " at " + u.Device, Limit: whole.Limit, Unit: whole.Unit, NotObservable: whole.NotObservable[i : i+1]})
+	}
+	return list
+}
+
 // rigOptions is the network that the scenario describes.
 func (sc *Scenario) rigOptions(opts RunOptions) Options {
 	return Options{
 		Topology: sc.Topology, Damping: sc.Damping, Plan: sc.Plan, Settings: sc.Settings, Hardware: sc.Hardware, Compare: sc.Compare, Checks: opts.Checks,
 		Observer: opts.Observer, Engine: sc.Engine, Schedule: opts.Schedule, Port: opts.Port, Budget: opts.Budget,
-		keep: opts.keep,
+		External: sc.External, Outside: opts.Outside, Tap: opts.Tap, keep: opts.keep,
 	}
 }
 
@@ -142,6 +161,11 @@ func fresh(net *state.Network, s *state.Snapshot, d, p int, c state.Candidate) b
 	from := ends[0]
 	if from == d {
 		from = ends[1]
+	}
+	if s.Devices[from].External {
+		return slices.ContainsFunc(s.Devices[from].Tells[p], func(t state.Telling) bool {
+			return t.Bundle == c.Bundle && t.Valued == c.Valued && (!c.Valued || t.Value == c.Value) && slices.Equal(t.Path, c.Path)
+		})
 	}
 	told := s.Devices[from].Routes[p].Told
 	return told.Present && told.Valued == c.Valued && (!c.Valued || told.Value == c.Value) &&

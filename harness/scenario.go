@@ -37,8 +37,9 @@ type Scenario struct {
 	Compare    bool                  // show what every overflow policy makes of what is programmed
 	Events     []state.Event
 	Thresholds Thresholds
-	Expect     []string // rules that the scenario shows violated
-	Source     []byte   // the YAML it was read from
+	Expect     []string                  // rules that the scenario shows violated
+	External   map[string]state.External // devices that are no speakers of the rig, by name
+	Source     []byte                    // the YAML it was read from
 	// Files are the files that it names, by their name in it. A copy of the
 	// scenario that has them beside it, in FilesFolder under CopyName, reads the same.
 	Files map[string][]byte
@@ -107,28 +108,51 @@ func Embedded(name string) (*Scenario, error) {
 }
 
 // Load reads the embedded scenario of that name, or else the YAML file.
-func Load(name string) (*Scenario, error) {
-	if slices.Contains(Scenarios(), name) {
-		return Embedded(name)
+func Load(name string) (*Scenario, error) { return LoadWith(name, nil) }
+
+// LoadWith is Load with devices that are external, by name, beside those that the
+// scenario says itself; the given ones win.
+func LoadWith(name string, external map[string]state.External) (*Scenario, error) {
+	file, data, err := find(name)
+	if err != nil {
+		return nil, err
 	}
-	data, err := yamltree.ReadFile(name)
+	sc, err := readScenario(file, data, external)
+	if err != nil || len(external) == 0 {
+		return sc, err
+	}
+	if text, err := WriteScenario(sc); err == nil {
+		sc.Source = text // so that a copy of it says all
+	}
+	return sc, nil
+}
+
+// find reads the text of the embedded scenario of that name, or else of the file.
+func find(name string) (file string, data []byte, err error) {
+	if slices.Contains(Scenarios(), name) {
+		data, err = embedded.ReadFile("scenarios/" + name + ".yaml")
+		return name + ".yaml", data, err
+	}
+	data, err = yamltree.ReadFile(name)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("scenario %q: no such file, and not one of %s", name, strings.Join(Scenarios(), ", "))
+		return "", nil, fmt.Errorf("scenario %q: no such file, and not one of %s", name, strings.Join(Scenarios(), ", "))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("scenario: %w", err)
+		return "", nil, fmt.Errorf("scenario: %w", err)
 	}
-	return ReadScenario(name, data)
+	return name, data, nil
 }
 
 // ReadScenario reads a scenario and checks all of it; the error holds every
 // mistake, each with file, line, column, field, value and what was wanted.
-func ReadScenario(file string, data []byte) (*Scenario, error) {
+func ReadScenario(file string, data []byte) (*Scenario, error) { return readScenario(file, data, nil) }
+
+func readScenario(file string, data []byte, external map[string]state.External) (*Scenario, error) {
 	doc, err := yamltree.Parse(file, data)
 	if err != nil {
 		return nil, err
 	}
-	m := doc.Root().Map("name", "topology", "engine", "seed", "damping", "speakers", "fib", "events", "thresholds", "expect-violated")
+	m := doc.Root().Map("name", "topology", "engine", "seed", "damping", "speakers", "fib", "external", "events", "thresholds", "expect-violated")
 	sc := &Scenario{Source: data, Name: m.Get("name").Text(strings.TrimSuffix(filepath.Base(file), ".yaml"))}
 	sc.Engine = m.Get("engine").Enum(GoBGP, append(Engines(), Both)...)
 	sc.Seed = uint64(m.Get("seed").Int(1, 1, 1<<62))
@@ -153,9 +177,11 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 	for _, n := range m.Get("expect-violated").List() {
 		sc.Expect = append(sc.Expect, n.Text(""))
 	}
+	sc.readExternal(m.Get("external"), external)
+	placed := sc.placeExternal(m.Get("external"))
 	sc.readSpeakers(m.Get("speakers"))
 	sc.readEvents(m.Get("events"), filepath.Dir(file))
-	if err := doc.Err(); err != nil {
+	if err := errors.Join(doc.Err(), placed); err != nil {
 		return nil, err
 	}
 	return sc, nil
@@ -197,7 +223,7 @@ func (sc *Scenario) readTopology(n yamltree.Node, folder string, asics topologie
 //	  roles: {bag: {advertise: aggregate-received}}
 //	  devices: {r1-bag1: {transitivity: both}}
 func (sc *Scenario) readSpeakers(n yamltree.Node) {
-	sc.Settings = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(sc.Topology.Devices))
+	sc.Settings = slices.Repeat([]topologies.Settings{defaultSettings(len(sc.External) > 0)}, len(sc.Topology.Devices))
 	var all []yamltree.Entry
 	groups := map[string]yamltree.Node{}
 	for _, e := range n.Entries() {
@@ -249,7 +275,7 @@ func (sc *Scenario) setKnobs(knobs []yamltree.Entry, chosen func(topologies.Devi
 // readEvents reads the events and plays them on paper, so that one that has no
 // place in the topology is found before anything starts.
 func (sc *Scenario) readEvents(list yamltree.Node, folder string) {
-	paper := state.NewPaper(sc.Topology, sc.Topology.Index())
+	paper, net := state.NewPaper(sc.Topology, sc.Topology.Index()), sc.network()
 	for _, item := range list.List() {
 		entries := item.Entries()
 		if len(entries) != 1 {
@@ -263,6 +289,9 @@ func (sc *Scenario) readEvents(list yamltree.Node, folder string) {
 		e, err := state.ParseEvent(kind.Name, fields)
 		if err == nil {
 			err = sc.readSeries(&e, folder)
+		}
+		if err == nil {
+			err = net.Refuses(e)
 		}
 		if err == nil {
 			err = paper.Play(e)

@@ -31,6 +31,7 @@ func WriteScenario(sc *Scenario) ([]byte, error) {
 	w.damping()
 	w.speakers()
 	w.hardware()
+	w.external()
 	w.rest()
 	if w.err != nil {
 		return nil, w.err
@@ -59,7 +60,7 @@ func (sc *Scenario) filledIn() *Scenario {
 		full.Seed = 1
 	}
 	if full.Settings == nil {
-		full.Settings = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(sc.Topology.Devices))
+		full.Settings = slices.Repeat([]topologies.Settings{defaultSettings(len(sc.External) > 0)}, len(sc.Topology.Devices))
 	}
 	if full.Hardware == nil {
 		full.Hardware, _ = state.HardwareOf(sc.Topology) // what it refuses, reading refuses too
@@ -284,7 +285,9 @@ func decimals(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 func (w *scenarioWriter) speakers() {
 	var lines []string
 	byDevice := make([][]string, len(w.sc.Topology.Devices))
+	usual := defaultSettings(len(w.sc.External) > 0)
 	for _, k := range topologies.Knobs() {
+		k.Default, _ = usual.Get(k.Name)
 		values := make([]string, len(w.sc.Settings))
 		for i := range values {
 			values[i], _ = w.sc.Settings[i].Get(k.Name)

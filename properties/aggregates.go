@@ -51,6 +51,14 @@ func (c *Aggregates) Look(m *state.Moment) {
 			if !origin {
 				continue
 			}
+			if m.IsExternal(d) && m.Damped.Route(d, p).Told.Present == m.Damped.Route(d, p).Local {
+				c.found.Exercised++ // by what it tells, where it can tell anything
+				if got, want := len(m.Snapshot.Devices[d].Tells[p]) > 0, m.Damped.Route(d, p).Local; got != want {
+					wrong++
+					c.violate(m, at(m.Network, d, p), "told to any neighbour: %v, its condition says %v", got, want)
+				}
+				continue
+			}
 			c.found.Exercised++
 			got, want := m.Snapshot.Devices[d].Routes[p].Local, m.Damped.Route(d, p).Local
 			if got != want {
@@ -82,6 +90,9 @@ func (c *Aggregates) discards(m *state.Moment, d, specific int, seen map[int]boo
 		return false // a black hole, which is another rule's
 	}
 	r := &m.Snapshot.Devices[d].Routes[p]
+	if m.IsExternal(d) {
+		return false
+	}
 	if r.Local {
 		return p != specific && m.Topology.Prefixes[p].Aggregate != nil
 	}

@@ -143,6 +143,7 @@ func (c *Containment) allowance(m *state.Moment) func(flow) permit {
 	return func(f flow) permit {
 		if !c.remember[f.prefix] {
 			p, owed := byGraph[f], c.owed[f]
+			owed.told += againAfterReset(m, sender(m.Network, f.dir)) + loopsAllowed(m, f, byGraph)
 			p.told, p.path = p.told+owed.told, p.path+owed.path
 			return p
 		}

@@ -13,7 +13,8 @@ import (
 // no UPDATEs are held,
 // every device holds, for every prefix, what the graph says: the candidates,
 // the multipath set with its shares, the bottleneck value and what it tells.
-// Hardware forwards over that set and over nothing else.
+// Hardware forwards over that set and over nothing else. Of an external device it
+// is what it tells over each of its sessions.
 type EndState struct{ ledger }
 
 // NewEndState returns the check. Its worst value is the most routes that were
@@ -31,9 +32,14 @@ func (c *EndState) Look(m *state.Moment) {
 		c.violate(m, "oracle", "no end state to compare with: %v", err)
 		return
 	}
-	wrong := 0
+	wrong, dampings := 0, m.ToldDampings()
 	for d := range m.Snapshot.Devices {
+		external := c.unseen(m, d, "its candidates, sets, shares, bottleneck values and next hops in hardware; what it tells is judged")
 		for p := range m.Snapshot.Devices[d].Routes {
+			if external {
+				wrong += c.compareExternal(m, dampings(d, p), d, p)
+				continue
+			}
 			c.found.Exercised++
 			if text := c.compare(m, d, p); text != "" {
 				wrong++
@@ -54,7 +60,7 @@ func (c *EndState) compare(m *state.Moment, d, p int) string {
 	if text := difference(m.Network, "the speaker", got, "the graph", want); text != "" {
 		return text
 	}
-	if text := candidateDifference(m.Network, got.Candidates, m.Damped.Receives(d, p)); text != "" {
+	if text := candidateDifference(m.Network, usable(m, d, got.Candidates), m.Damped.Receives(d, p)); text != "" {
 		return text
 	}
 	return hardwareDifference(m.Network, got)

@@ -33,6 +33,9 @@ func (c *NoBlackHole) Look(m *state.Moment) {
 		origin := origins(m.Network, p)
 		reach, heard := reached(m, p), heardBy(m, p)
 		for d := range m.Snapshot.Devices {
+			if c.unseen(m, d, "whether it has routes and next hops") {
+				continue
+			}
 			if origin[d] && m.Snapshot.Devices[d].Routes[p].Local {
 				continue
 			}
@@ -68,7 +71,7 @@ func (c *NoBlackHole) nextHops(m *state.Moment, d, p int, origin, reach []bool) 
 		case m.Snapshot.Bundles[w.ID].Unseen:
 		case !carries(m, w.ID):
 			c.violate(m, at(m.Network, d, p), "hardware sends over %s: its session is down", bundleName(m.Network, w.ID))
-		case !origin[to] && !reach[to] && len(m.Snapshot.Devices[to].Routes[p].FIB.Members) == 0:
+		case !m.IsExternal(to) && !origin[to] && !reach[to] && len(m.Snapshot.Devices[to].Routes[p].FIB.Members) == 0:
 			c.violate(m, at(m.Network, d, p), "hardware sends over %s to device %q, which has no next hop", bundleName(m.Network, w.ID), m.Topology.Devices[to].Name)
 		}
 	}
@@ -166,6 +169,9 @@ func (c *NoLoop) Look(m *state.Moment) {
 			}
 		}
 		for d := range m.Snapshot.Devices {
+			if c.unseen(m, d, "where it sends traffic: a walk that comes to it ends there") {
+				continue
+			}
 			if len(m.Snapshot.Devices[d].Routes[p].FIB.Members) > 0 {
 				c.found.Exercised++
 				c.walk(m, d, p)

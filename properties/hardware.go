@@ -38,6 +38,9 @@ func (c *FIBWithinLimits) Look(m *state.Moment) {
 	c.given.start()
 	for d := range m.Snapshot.Devices {
 		a := &m.Snapshot.Devices[d].FIB
+		if c.unseen(m, d, "its next-hop groups and member entries") {
+			continue
+		}
 		if a.GroupsPeak > 0 || a.Compromises > 0 {
 			c.found.Exercised++
 		}

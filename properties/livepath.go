@@ -31,6 +31,9 @@ func NewLivePath() *LivePath {
 func (c *LivePath) Look(m *state.Moment) {
 	before, dampings := c.found.Violated, m.ToldDampings()
 	for d := range m.Snapshot.Devices {
+		if c.unseen(m, d, "which routes it holds; that it tells those that the graph has for it is judged by \""+EndStateName+"\"") {
+			continue
+		}
 		if dev := &m.Snapshot.Devices[d]; dev.Drain == topologies.Drained || dev.Restarting {
 			maps.DeleteFunc(c.since, func(place [2]int, _ time.Duration) bool { return place[0] == d })
 			continue

@@ -61,7 +61,7 @@ func (c *Proportion) Look(m *state.Moment) {
 		w.start(p, hop.mixed)
 		for d := range m.Snapshot.Devices {
 			r := &m.Snapshot.Devices[d].Routes[p]
-			if len(r.Set) < 2 {
+			if c.unseen(m, d, "its shares, in the speaker and in hardware") || len(r.Set) < 2 {
 				continue
 			}
 			c.found.Exercised++
@@ -230,13 +230,13 @@ func (w *way) beyond(d int) int {
 	}
 	w.count[d] = -1
 	most := 0
-	for _, s := range w.m.Snapshot.Devices[d].Routes[w.prefix].Set {
+	for _, s := range setOf(w.m, d, w.prefix) {
 		to, ok := peer(w.m.Network, d, s.Bundle)
 		if !ok {
 			continue
 		}
 		n := w.beyond(to)
-		if w.all || len(w.m.Snapshot.Devices[to].Routes[w.prefix].Set) >= 2 {
+		if w.all || len(setOf(w.m, to, w.prefix)) >= 2 {
 			n++
 		}
 		most = max(most, n)

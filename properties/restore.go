@@ -14,6 +14,7 @@ import (
 // as before the first event. Identities of next-hop groups may differ. Of a
 // prefix whose told values keep a trace of what they were (hysteresis) only the
 // multipath sets must return, over the same bundles in the speaker and in hardware.
+// Of an external device it is the values that it tells.
 type Restore struct {
 	ledger
 	played bool // a window has passed since the baseline
@@ -49,13 +50,31 @@ func (c *Restore) Look(m *state.Moment) {
 			compare = changeOfSet
 		}
 		for d := range m.Snapshot.Devices {
-			if text := compare(m.Network, &m.Snapshot.Devices[d].Routes[p], "the baseline", &m.Baseline.Devices[d].Routes[p]); text != "" {
+			if c.unseen(m, d, "its sets, weights and hardware; what it tells is judged") {
+				if where, text := changeOfTellings(m, d, p); text != "" && forgets {
+					wrong++
+					c.violate(m, where, "%s", text)
+				}
+				continue
+			}
+			if text := compare(m.Network, restored(m, m.Snapshot, d, p), "the baseline", restored(m, m.Baseline, d, p)); text != "" {
 				wrong++
 				c.violate(m, at(m.Network, d, p), "%s", text)
 			}
 		}
 	}
 	c.worst(float64(wrong))
+}
+
+// restored is a route as far as it must return. Which of equal paths an external device
+// tells on may depend on their age, so that where there is one AS_PATHs need not.
+func restored(m *state.Moment, s *state.Snapshot, d, p int) *state.Route {
+	if m.External == nil {
+		return &s.Devices[d].Routes[p]
+	}
+	r := s.Devices[d].Routes[p]
+	r.Told.Path = nil
+	return &r
 }
 
 // change says in what a route differs from an earlier one, hardware included

@@ -61,6 +61,10 @@ func (c *ToldWithinLaw) Look(m *state.Moment) {
 	for d := range m.Snapshot.Devices {
 		for p := range m.Snapshot.Devices[d].Routes {
 			r, damped := &m.Snapshot.Devices[d].Routes[p], dampings(d, p)
+			if m.IsExternal(d) {
+				c.external(m, damped, d, p)
+				continue
+			}
 			highest := r.Bottleneck
 			if late := damped.Law.Late; late > 0 {
 				highest = c.highest(m, d, p, late)
@@ -86,7 +90,7 @@ func (c *ToldWithinLaw) Look(m *state.Moment) {
 			if !m.Settled {
 				_, high = damped.Law.Range(highest)
 			}
-			c.value(m, d, p, r, float64(low), float64(high), final)
+			c.value(m, at(m.Network, d, p), r, float64(low), float64(high), final)
 		}
 	}
 }
@@ -103,9 +107,9 @@ func (c *ToldWithinLaw) highest(m *state.Moment, d, p int, late time.Duration) u
 	return c.past[at].highest(m.Snapshot.Time, late, m.Snapshot.Devices[d].Routes[p].Bottleneck)
 }
 
-func (c *ToldWithinLaw) value(m *state.Moment, d, p int, r *state.Route, low, high float64, final bool) {
+func (c *ToldWithinLaw) value(m *state.Moment, where string, r *state.Route, low, high float64, final bool) {
 	if v := float64(r.Told.Value); !(v >= 0) || math.IsInf(v, 1) {
-		c.violate(m, at(m.Network, d, p), "tells %v bytes/s: want a finite value of at least 0", r.Told.Value)
+		c.violate(m, where, "tells %v bytes/s: want a finite value of at least 0", r.Told.Value)
 		return
 	}
 	told, bottleneck := bitsOf(r.Told.Value), float64(r.Bottleneck)
@@ -118,7 +122,7 @@ func (c *ToldWithinLaw) value(m *state.Moment, d, p int, r *state.Route, low, hi
 	}
 	c.worst(used)
 	if told > high || final && told < low {
-		c.violate(m, at(m.Network, d, p), "tells %s of a bottleneck value of %s: want %s to %s",
+		c.violate(m, where, "tells %s of a bottleneck value of %s: want %s to %s",
 			amount(m.Network, told), amount(m.Network, bottleneck), amount(m.Network, low), amount(m.Network, high))
 	}
 }

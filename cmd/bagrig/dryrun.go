@@ -39,6 +39,13 @@ func dryRun(sc *harness.Scenario, w io.Writer) error {
 	if _, err := fmt.Fprintf(w, "%s\n%s", describe(sc), text); err != nil {
 		return err
 	}
+	if sessions, err := sc.ExternalSessions(); err != nil {
+		return err
+	} else if len(sessions) > 0 {
+		if _, err := fmt.Fprintf(w, "\n%s", report.SessionTable(sessions)); err != nil {
+			return err
+		}
+	}
 	return live.FitDescriptors(uint64(needs.Descriptors), limit, needs.Speakers, needs.Sessions)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bagrig/bagrig/harness"
+	"github.com/bagrig/bagrig/harness/capture"
 	"github.com/bagrig/bagrig/harness/report"
 	"github.com/bagrig/bagrig/harness/sim"
 	"github.com/bagrig/bagrig/harness/state"
@@ -35,6 +36,9 @@ type runFlags struct {
 	out  string
 	seed uint64
 	dry  bool
+	// external are devices that are no speakers of the rig, as state.ParseExternal reads them.
+	external  []string
+	mrt, pcap string
 	engineFlags
 }
 
@@ -59,6 +63,9 @@ func runCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print run.json instead of the summary")
 	cmd.Flags().StringVar(&flags.out, "out", defaultOut, "parent of the run folders")
 	cmd.Flags().Uint64Var(&flags.seed, "seed", 0, "use this seed, not the scenario's. It draws the order of messages of --schedule random\nand is kept for suites; without that a run makes no random choice, and repeats with any seed")
+	cmd.Flags().StringArrayVar(&flags.external, "external", nil, "put the BGP speaker at an address in the place of a device, as\nNAME=ADDRESS[,asn=N][,port=N][,neighbors=ADDRESS][,silence=2s][,passive]; may be\ngiven again. --dry-run shows what it must be configured with; see docs/interop.md")
+	cmd.Flags().StringVar(&flags.mrt, "mrt", "", "write what the wires carry to this file as MRT, over what is there")
+	cmd.Flags().StringVar(&flags.pcap, "pcap", "", "and as pcapng; not for sim, which has no wires")
 	flags.add(cmd, true)
 	cmd.Flags().BoolVar(&flags.dry, "dry-run", false, "start nothing: print what the scenario is and what a run of it takes")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -66,7 +73,11 @@ func runCommand() *cobra.Command {
 		if err := flags.check(true); err != nil {
 			return err
 		}
-		sc, err := harness.Load(name)
+		external, err := externals(flags.external)
+		if err != nil {
+			return err
+		}
+		sc, err := harness.LoadWith(name, external)
 		if err != nil {
 			return err
 		}
@@ -89,13 +100,55 @@ func runCommand() *cobra.Command {
 	return cmd
 }
 
+// capture creates the files that were asked for; nil where none was.
+func (f runFlags) capture(sc *harness.Scenario) (*capture.Writer, error) {
+	flag, path := "--mrt", f.mrt
+	if path == "" {
+		flag, path = "--pcap", f.pcap
+	}
+	if path == "" {
+		return nil, nil
+	}
+	if sc.Engine == harness.Sim {
+		return nil, fmt.Errorf("%s %s: %w, so that there is nothing to capture: want --engine %s", flag, path, harness.ErrNoWires, harness.GoBGP)
+	}
+	return capture.Create(sc.Topology, f.mrt, f.pcap)
+}
+
+func closeTap(tap *capture.Writer) error {
+	if tap == nil {
+		return nil
+	}
+	return tap.Close()
+}
+
+// externals reads what --external was given.
+func externals(texts []string) (map[string]state.External, error) {
+	list := map[string]state.External{}
+	for _, text := range texts {
+		name, x, err := state.ParseExternal(text)
+		if err != nil {
+			return nil, fmt.Errorf("--external %w", err)
+		}
+		if _, ok := list[name]; ok {
+			return nil, fmt.Errorf("--external %q: given twice", name)
+		}
+		list[name] = x
+	}
+	return list, nil
+}
+
 // run plays the scenario. It gives nil when all held, else ended with the
 // status, or an error that nothing was printed of.
 func run(ctx context.Context, sc *harness.Scenario, schedule sim.Schedule, flags runFlags, command string, stdout, stderr io.Writer) error {
+	tap, err := flags.capture(sc)
+	if err != nil {
+		return err
+	}
 	about := report.About{Scenario: sc, Started: time.Now(), Version: version(), Command: command, Schedule: schedule.Mode}
 	folder, err := report.CreateIn(flags.out, about)
 	if err != nil {
-		return err
+		return errors.Join(err, closeTap(tap))
 	}
 	crashErr := folder.CatchCrash()
 	progress := newProgress(stderr, sc)
@@ -111,12 +164,16 @@ func run(ctx context.Context, sc *harness.Scenario, schedule sim.Schedule, flags
 	if sc.Engine == harness.Both {
 		about.Scenario = sc.On(harness.Sim)
 		if beside, err = report.Create(filepath.Join(folder.Dir(), report.SimFolder), about); err != nil {
-			return err
+			return errors.Join(err, closeTap(tap))
 		}
 		opts.Checks, opts.SimChecks, opts.SimObserver = checks(sc), judged, observers{beside, progress}
 	}
+	if tap != nil {
+		opts.Tap = tap
+	}
 	res, runErr := harness.Run(ctx, sc, opts)
 	progress.close()
+	crashErr = errors.Join(crashErr, closeTap(tap))
 	if beside != nil {
 		crashErr = errors.Join(crashErr, beside.Finish(res.Agreement.Sim))
 	}
@@ -164,6 +221,15 @@ func repeat(program, name string, seed uint64, flags runFlags) string {
 	}
 	words = append(words, "run", quote(name), "--seed", strconv.FormatUint(seed, 10))
 	words = append(words, flags.words()...)
+	if flags.mrt != "" {
+		words = append(words, "--mrt", quote(flags.mrt))
+	}
+	if flags.pcap != "" {
+		words = append(words, "--pcap", quote(flags.pcap))
+	}
+	for _, x := range flags.external {
+		words = append(words, "--external", quote(x))
+	}
 	if flags.out != defaultOut {
 		words = append(words, "--out", quote(flags.out))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -54,6 +55,9 @@ func describe(sc *harness.Scenario) string {
 		line("damping", "%s", sc.Damping)
 	}
 	line("speakers", "%s", speakersText(sc))
+	for _, name := range slices.Sorted(maps.Keys(sc.External)) {
+		line("external", "%s: %s", name, strings.Join(sc.External[name].Fields(), " "))
+	}
 	line("hardware", "%s", hardwareText(sc))
 	line("events", "%s", eventsText(sc))
 	line("judged by", "%d properties%s", len(checks(sc)), thresholdsText(sc.Thresholds))

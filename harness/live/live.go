@@ -44,6 +44,22 @@ type Options struct {
 	// Entries is how many Adj-RIB-In entries the network will hold when it is
 	// quiet for the first time, for Progress; 0 = unknown.
 	Entries int
+	// External devices, by device, as state.PlaceExternal gives them; nil = none.
+	External []*state.External
+	Outside  Outside // how wires reach them
+	// Tap, if any, gets every message as wire.Config has it; see Tapper.
+	Tap Tapper
+}
+
+// Tapper gets what wires carry: messages of a session, in order in each direction, and
+// from several goroutines at a time.
+type Tapper interface {
+	// Opened begins a session of a bundle, between the addresses of its A and B.
+	Opened(bundle int32, ends [2]netip.Addr)
+	// Message was read from one end, at a virtual time; it must not be kept.
+	Message(dir state.Direction, virtual time.Duration, message []byte)
+	// Closed ends the session.
+	Closed(bundle int32)
 }
 
 // The stages that Options.Progress hears of.
@@ -76,9 +92,10 @@ type Engine struct {
 	index    *topologies.Index
 	plan     plan
 	block    *block
+	foreign  foreign
 	prefixes *gobgp.Prefixes
-	cores    []*speakers.Core
-	speakers []*gobgp.Speaker
+	cores    []*speakers.Core // by device; nil = external
+	speakers []*gobgp.Speaker // by device; nil = external
 	tables   []hardware.Table
 	wires    []*wire.Wire // by bundle; nil while down
 	members  []int        // by bundle
@@ -94,6 +111,7 @@ type Engine struct {
 	past     state.Counters
 	pastLog  []state.NLRI
 	now      time.Duration
+	clock    atomic.Int64 // now, for any goroutine
 	fences   uint32
 	rounds   atomic.Int64
 	record   atomic.Bool
@@ -141,6 +159,9 @@ func New(opts Options) (_ *Engine, err error) {
 	if e.block, e.plan, err = takeBlock(opts.Port, t, e.index); err != nil {
 		return nil, err
 	}
+	if err = e.outsiders(opts.External); err != nil {
+		return nil, err
+	}
 	list := make([]netip.Prefix, len(t.Prefixes))
 	for i, p := range t.Prefixes {
 		list[i] = p.Prefix
@@ -181,6 +202,10 @@ func (e *Engine) startSpeakers(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		e.progress(StageStart, i, len(e.topology.Devices))
+		if e.isFar(i) {
+			e.cores, e.speakers = append(e.cores, nil), append(e.speakers, nil)
+			continue
+		}
 		cfg := e.coreConfig(i)
 		core := speakers.New(cfg)
 		s, err := gobgp.Start(ctx, gobgp.Options{
@@ -200,9 +225,11 @@ func (e *Engine) peersOf(cfg speakers.Config, device int) []gobgp.Peer {
 	var peers []gobgp.Peer
 	for _, s := range cfg.Sessions {
 		addrs, end := e.plan.session[s.Bundle], e.end(s.Bundle, device)
-		peers = append(peers, gobgp.Peer{
+		peer := gobgp.Peer{
 			Bundle: s.Bundle, Local: addrs[end], Remote: addrs[1-end], ASN: s.NeighborASN, Above: s.NeighborRole >= cfg.Role,
-		})
+		}
+		e.nextHops(&peer)
+		peers = append(peers, peer)
 	}
 	return peers
 }
@@ -217,8 +244,8 @@ func (e *Engine) end(bundle int32, device int) int {
 
 // Originate implements state.Engine.
 func (e *Engine) Originate() error {
-	for _, s := range e.speakers {
-		s.Input(speakers.Input{Kind: speakers.Originate})
+	for d := range e.speakers {
+		e.input(d, speakers.Input{Kind: speakers.Originate})
 	}
 	return nil
 }
@@ -239,7 +266,7 @@ func (e *Engine) OnRound(f func()) { e.onRound = f }
 func (e *Engine) Next() time.Duration {
 	next := damping.Never
 	for d, c := range e.cores {
-		if !e.away[int32(d)] {
+		if c != nil && !e.away[int32(d)] {
 			next = min(next, c.Next())
 		}
 	}
@@ -247,7 +274,10 @@ func (e *Engine) Next() time.Duration {
 }
 
 // Advance implements state.Engine.
-func (e *Engine) Advance(to time.Duration) { e.now = max(e.now, to) }
+func (e *Engine) Advance(to time.Duration) {
+	e.now = max(e.now, to)
+	e.clock.Store(int64(e.now))
+}
 
 // Close implements state.Engine. It may be called at any time, and again: a
 // second call does nothing, since another engine may run by then.
@@ -266,16 +296,49 @@ func (e *Engine) Close() error {
 		if w != nil {
 			errs = append(errs, w.Cut())
 			e.wires[b] = nil
+			e.untap(int32(b))
 		}
 	}
 	errs = append(errs, e.waitFallen())
-	errs = append(errs, parallel(len(e.speakers), func(i int) error { return e.speakers[i].Close() }))
+	errs = append(errs, parallel(len(e.speakers), func(i int) error {
+		if e.speakers[i] == nil {
+			return nil
+		}
+		return e.speakers[i].Close()
+	}), e.closeListeners())
 	e.speakers = nil
 	if e.block != nil {
 		errs = append(errs, e.block.release())
 	}
 	running.Store(false)
 	return errors.Join(errs...)
+}
+
+// tap is what wires give their messages to, or nil.
+func (e *Engine) tap() func(state.Direction, []byte) {
+	if e.opts.Tap == nil {
+		return nil
+	}
+	return func(dir state.Direction, message []byte) {
+		e.opts.Tap.Message(dir, time.Duration(e.clock.Load()), message)
+	}
+}
+
+func (e *Engine) openTap(bundle int32) {
+	if e.opts.Tap == nil {
+		return
+	}
+	ends := e.plan.session[bundle]
+	if s, end := e.foreign.session[bundle], e.foreign.end[bundle]; s != nil {
+		ends[end], ends[1-end] = s.Address.Addr(), s.Local
+	}
+	e.opts.Tap.Opened(bundle, ends)
+}
+
+func (e *Engine) untap(bundle int32) {
+	if e.opts.Tap != nil {
+		e.opts.Tap.Closed(bundle)
+	}
 }
 
 func (e *Engine) progress(stage string, done, total int) {

@@ -15,7 +15,7 @@ func (e *Engine) stopSpeaker(device int32) (down []int32) {
 			continue
 		}
 		down = append(down, int32(b))
-		e.speakers[e.otherEnd(int32(b), int(device))].Input(speakers.Input{Kind: speakers.Restarts, Bundle: int32(b)})
+		e.input(e.otherEnd(int32(b), int(device)), speakers.Input{Kind: speakers.Restarts, Bundle: int32(b)})
 	}
 	return down
 }
@@ -55,7 +55,7 @@ func (e *Engine) startAgain(ctx context.Context, device int32) (up []int32, err 
 // first that they tell is a dump, however long they wait with it.
 func (e *Engine) expectFirstTelling() {
 	for d, core := range e.cores {
-		if !core.Restarting() {
+		if core == nil || !core.Restarting() {
 			continue
 		}
 		for _, b := range e.index.Of[d] {
@@ -75,7 +75,7 @@ type endOfRIB struct {
 // deliverEnds hands over the End-of-RIBs that are due.
 func (e *Engine) deliverEnds() {
 	for _, x := range e.ends {
-		e.speakers[x.device].Input(speakers.Input{Kind: speakers.EndOfRIB, Bundle: x.bundle})
+		e.input(x.device, speakers.Input{Kind: speakers.EndOfRIB, Bundle: x.bundle})
 	}
 	e.ends = nil
 }
@@ -84,7 +84,7 @@ func (e *Engine) deliverEnds() {
 // have are to hear so at the next lull.
 func (e *Engine) endsOfRound() {
 	for d, s := range e.speakers {
-		if !s.TakeAllTold() {
+		if s == nil || !s.TakeAllTold() {
 			continue
 		}
 		for _, b := range e.index.Of[d] {

@@ -20,9 +20,16 @@ const lastRounds = 16
 
 // Quiet implements state.Engine.
 func (e *Engine) Quiet(ctx context.Context) error {
+	turns := 0
 	for i := range e.most {
 		if err := e.waitLull(ctx); err != nil {
 			return err
+		}
+		if len(e.turns()) > 0 {
+			turns++
+		}
+		if turns > e.foreign.most {
+			return fmt.Errorf("%w: external device %q has told something in %d rounds and goes on", ErrNoConvergence, e.talker(), e.foreign.most)
 		}
 		if i > 0 && e.onRound != nil {
 			e.onRound()
@@ -49,24 +56,31 @@ func (e *Engine) Quiet(ctx context.Context) error {
 func (e *Engine) round(ctx context.Context) (stepped bool, err error) {
 	inputs := make([]gobgp.Frozen, len(e.speakers))
 	due := make([]bool, len(e.speakers))
+	turns := e.turns()
 	for d, s := range e.speakers {
-		if e.away[int32(d)] {
+		if s == nil || e.away[int32(d)] {
 			continue // it decides nothing, and its hardware stays as it is
 		}
 		inputs[d] = s.Freeze()
 		due[d] = len(inputs[d]) > 0 || e.cores[d].Next() <= e.now
 		stepped = stepped || due[d]
 	}
+	for _, t := range turns {
+		due[e.index.Ends[t.bundle][e.foreign.end[t.bundle]]], stepped = true, true
+	}
 	if !stepped {
 		return false, nil
 	}
 	e.noteRound(due)
+	if err := e.take(turns); err != nil {
+		return true, err
+	}
 	told := make([]bool, len(e.speakers))
 	err = parallel(len(e.speakers), func(d int) (err error) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if due[d] {
+		if due[d] && !e.isFar(d) {
 			told[d], err = e.step(ctx, d, inputs[d])
 		}
 		return err
@@ -107,6 +121,9 @@ func (e *Engine) noteRound(due []bool) {
 func (e *Engine) ceaseSessions(ctx context.Context) error {
 	var list []int32
 	for d, s := range e.speakers {
+		if s == nil {
+			continue
+		}
 		for _, b := range s.TakeCeased() {
 			if e.wires[b] != nil && !slices.Contains(list, b) {
 				list = append(list, b)
@@ -152,8 +169,7 @@ func (e *Engine) Snapshot() *state.Snapshot {
 		Devices: make([]state.Device, len(e.topology.Devices)),
 	}
 	for b, ends := range e.index.Ends {
-		a, _ := e.cores[ends[0]].Bundle(int32(b))
-		z, _ := e.cores[ends[1]].Bundle(int32(b))
+		a, z := e.bundleAt(ends[0], ends[1], int32(b)), e.bundleAt(ends[1], ends[0], int32(b))
 		s.Bundles[b] = state.Bundle{
 			Members: e.members[b], Capacity: a.Passed.Capacity, Trial: a.Passed.Trial, Up: a.Up && z.Up, CeasedBy: e.closed[int32(b)],
 			Unseen: e.unseen[int32(b)],
@@ -176,7 +192,19 @@ func (e *Engine) Snapshot() *state.Snapshot {
 	return s
 }
 
+// bundleAt is what a device knows of a bundle, or where it is external its neighbour.
+func (e *Engine) bundleAt(device, neighbour int, bundle int32) speakers.Bundle {
+	if e.isFar(device) {
+		device = neighbour
+	}
+	known, _ := e.cores[device].Bundle(bundle)
+	return known
+}
+
 func (e *Engine) device(d int) state.Device {
+	if e.isFar(d) {
+		return e.farDevice(d)
+	}
 	dev := e.tables[d].Device(e.cores[d], e.topology.Prefixes)
 	dev.Drain, dev.Restarting = e.drains[d], dev.Restarting || e.away[int32(d)]
 	return dev

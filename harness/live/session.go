@@ -20,6 +20,9 @@ func (e *Engine) Apply(ctx context.Context, changes []state.Change) error {
 	var up, down []int32
 	for _, c := range changes {
 		var err error
+		if e.reachesInto(c) {
+			return fmt.Errorf("device %q: %v: it is external", e.topology.Devices[c.Device].Name, c.Kind)
+		}
 		switch c.Kind {
 		case state.SetMembers:
 			err = e.setMembers(c, &up, &down)
@@ -33,7 +36,7 @@ func (e *Engine) Apply(ctx context.Context, changes []state.Change) error {
 			err = e.setKnob(c)
 		case state.SetDrain:
 			e.drains[c.Device] = c.Drain
-			e.speakers[c.Device].Input(speakers.Input{Kind: speakers.Drain, Drain: c.Drain})
+			e.input(int(c.Device), speakers.Input{Kind: speakers.Drain, Drain: c.Drain})
 		case state.Reset:
 			if e.wires[c.Bundle] != nil {
 				down = append(down, c.Bundle)
@@ -61,6 +64,15 @@ func (e *Engine) Apply(ctx context.Context, changes []state.Change) error {
 		return err
 	}
 	return e.open(ctx, up)
+}
+
+// reachesInto tells whether a change is one of the inside of an external device.
+func (e *Engine) reachesInto(c state.Change) bool {
+	switch c.Kind {
+	case state.SetKnob, state.SetDrain, state.Stop, state.StartAgain:
+		return e.isFar(int(c.Device))
+	}
+	return false
 }
 
 func (e *Engine) setMembers(c state.Change, up, down *[]int32) error {
@@ -106,7 +118,7 @@ func (e *Engine) sessionless(bundle int32) bool {
 func (e *Engine) hear(bundle int32) {
 	capacity := e.topology.Bundles[bundle].Capacity(e.members[bundle])
 	for _, d := range e.index.Ends[bundle] {
-		e.speakers[d].Input(speakers.Input{Kind: speakers.Capacity, Bundle: bundle, Capacity: capacity})
+		e.input(d, speakers.Input{Kind: speakers.Capacity, Bundle: bundle, Capacity: capacity})
 	}
 }
 
@@ -140,7 +152,7 @@ func (e *Engine) letPass(bundle int32) error {
 	delete(e.unseen, bundle)
 	w := e.wires[bundle]
 	for _, fromB := range []bool{false, true} {
-		if w == nil || e.holds[holding{bundle, fromB}] {
+		if w == nil || e.holds[holding{bundle, fromB}] || e.waitsItsTurn(bundle, fromB) {
 			continue
 		}
 		if err := w.Release(fromB); err != nil {
@@ -185,10 +197,16 @@ func (e *Engine) holdWire(c state.Change) error {
 		return nil
 	}
 	delete(e.holds, h)
-	if e.unseen[c.Bundle] {
-		return nil // nothing passes a bundle that has failed
+	if e.unseen[c.Bundle] || e.waitsItsTurn(c.Bundle, c.FromB) {
+		return nil // nothing passes a bundle that has failed, and a device tells in its turn
 	}
 	return w.Release(c.FromB)
+}
+
+// waitsItsTurn tells whether an external device tells in a direction.
+func (e *Engine) waitsItsTurn(bundle int32, fromB bool) bool {
+	end := e.foreign.end[bundle]
+	return end >= 0 && fromB == (end == 1)
 }
 
 // cut ends sessions: the wires close, both ends notice, and both forget the
@@ -203,6 +221,10 @@ func (e *Engine) cut(ctx context.Context, bundles []int32) error {
 			return fmt.Errorf("bundle %q: %w", e.topology.Bundles[b].Name, err)
 		}
 		e.keep(w)
+		e.untap(b)
+		if e.foreign.end[b] >= 0 {
+			e.Spoke(state.Direction{Bundle: b}) // the device may have something to say to that
+		}
 	}
 	if err := e.waitPeers(ctx, bundles, "down", func(s peerState) bool { return s != api.PeerState_ESTABLISHED }); err != nil {
 		return err
@@ -215,6 +237,9 @@ func (e *Engine) cut(ctx context.Context, bundles []int32) error {
 	e.mu.Unlock()
 	for _, b := range bundles {
 		for _, d := range e.index.Ends[b] {
+			if e.isFar(d) {
+				continue
+			}
 			if err := e.speakers[d].DeletePeer(ctx, b); err != nil {
 				return err
 			}
@@ -251,6 +276,9 @@ func (e *Engine) open(ctx context.Context, bundles []int32) error {
 		}
 	}
 	err := parallel(len(e.speakers), func(d int) error {
+		if e.isFar(d) {
+			return nil
+		}
 		for _, b := range ends[d] {
 			if err := e.speakers[d].AddPeer(ctx, b); err != nil {
 				return err
@@ -270,7 +298,10 @@ func (e *Engine) open(ctx context.Context, bundles []int32) error {
 	if err := e.waitPeers(ctx, bundles, "Established", func(s peerState) bool { return s == api.PeerState_ESTABLISHED }); err != nil {
 		return err
 	}
-	return e.fence(ctx, func(d int) bool { return len(ends[d]) > 0 })
+	if err := e.fence(ctx, func(d int) bool { return len(ends[d]) > 0 }); err != nil {
+		return err
+	}
+	return e.takeDumps(ctx, bundles)
 }
 
 // dialers bounds the connections that are being made at one time; each
@@ -287,14 +318,17 @@ func (e *Engine) dial(ctx context.Context, bundles []int32) error {
 		limit <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-limit }()
+			e.openTap(b)
 			w, err := wire.Dial(ctx, wire.Config{
 				Bundle: b, A: e.plan.session[b][0], B: e.plan.session[b][1], Port: e.opts.Port, Budget: e.opts.Budget,
 				Fence: gobgp.FencePrefix, Index: e.prefixes.Index, Record: &e.record, Sink: e,
+				Far: e.far(b), Tap: e.tap(),
 			})
 			if errors.Is(err, wire.ErrNoOpen) {
 				err = fmt.Errorf("%w: %w", ErrNoConvergence, err)
 			}
 			if err != nil {
+				e.untap(b)
 				cancel(fmt.Errorf("bundle %q: %w", e.topology.Bundles[b].Name, err))
 				return
 			}
@@ -311,7 +345,7 @@ func (e *Engine) fence(ctx context.Context, chosen func(device int) bool) error 
 	e.fences++
 	e.mu.Lock()
 	for d := range e.speakers {
-		if !chosen(d) {
+		if !chosen(d) || e.isFar(d) {
 			continue
 		}
 		for _, b := range e.index.Of[d] {
@@ -322,7 +356,7 @@ func (e *Engine) fence(ctx context.Context, chosen func(device int) bool) error 
 	}
 	e.mu.Unlock()
 	return parallel(len(e.speakers), func(d int) error {
-		if !chosen(d) {
+		if !chosen(d) || e.isFar(d) {
 			return nil
 		}
 		return e.speakers[d].Fence(ctx, e.fences)

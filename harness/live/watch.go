@@ -77,6 +77,10 @@ func (e *Engine) Dialled(dir state.Direction) {
 func (e *Engine) Handed(dir state.Direction, nlri int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.farDirection(number(dir)) {
+		e.tracker.moves++ // nobody tells when an external device takes it
+		return
+	}
 	e.tracker.hand(number(dir), nlri)
 }
 
@@ -96,7 +100,11 @@ func (e *Engine) Closed(dir state.Direction, err error) {
 	if dir.FromB {
 		from, to = to, from
 	}
-	e.fail(fmt.Errorf("%w: bundle %q: speaker %q ended its session with %q: %w", ErrSessionDied, b.Name, from, to, err))
+	what := "speaker"
+	if end := e.foreign.end[dir.Bundle]; end >= 0 && (end == 1) == dir.FromB {
+		what = "external device"
+	}
+	e.fail(fmt.Errorf("%w: bundle %q: %s %q ended its session with %q: %w", ErrSessionDied, b.Name, what, from, to, err))
 }
 
 // Round implements wire.Sink.
@@ -168,8 +176,21 @@ func (e *Engine) await(ctx context.Context, budget time.Duration, done func() (b
 	}
 }
 
-// waitLull returns when everything that was told has been taken.
+// waitLull returns when everything that was told has been taken, and the external
+// devices, which nobody can count, have been silent.
 func (e *Engine) waitLull(ctx context.Context) error {
+	for {
+		if err := e.waitCounts(ctx); err != nil {
+			return err
+		}
+		if silent, err := e.waitSilence(ctx); silent || err != nil {
+			return err
+		}
+	}
+}
+
+// waitCounts returns when all counts meet.
+func (e *Engine) waitCounts(ctx context.Context) error {
 	return e.wait(ctx, e.tracker.lull, func() string {
 		var names []string
 		for _, dir := range e.tracker.busy() {
@@ -195,7 +216,7 @@ func (e *Engine) waitPeers(ctx context.Context, bundles []int32, what string, is
 	missing := func() (names []string) {
 		for _, b := range bundles {
 			for dir := 2 * int(b); dir < 2*int(b)+2; dir++ {
-				if !is(e.peers[dir]) {
+				if !e.farDirection(dir) && !is(e.peers[dir]) {
 					// A direction's state is that of its receiving end.
 					names = append(names, fmt.Sprintf("%s (%v)", e.topology.Devices[e.index.Ends[b][1-dir%2]].Name, e.peers[dir]))
 				}

@@ -61,8 +61,9 @@ type Oracle struct {
 // end is a device's end of a session.
 type end struct {
 	bundle int32
-	peer   int32 // the neighbour's device index
-	isB    bool  // this device is the bundle's B end
+	peer   int32  // the neighbour's device index
+	isB    bool   // this device is the bundle's B end
+	full   uint64 // bits/s of the bundle at full health
 }
 
 // New prepares the states of t, which it does not keep. Level turns a
@@ -118,7 +119,7 @@ func (o *Oracle) connect(t *topologies.Topology, index *topologies.Index) {
 	for d := range t.Devices {
 		seen := make(map[int32]bool)
 		for _, i := range index.Of[d] {
-			e := end{bundle: int32(i), peer: int32(index.Ends[i][1])}
+			e := end{bundle: int32(i), peer: int32(index.Ends[i][1]), full: t.Bundles[i].Capacity(t.Bundles[i].Members)}
 			if index.Ends[i][1] == d {
 				e.peer, e.isB = int32(index.Ends[i][0]), true
 			}
@@ -165,6 +166,8 @@ type State struct {
 	o     *Oracle
 	err   error
 	paths paths
+
+	devices []Device // nil = all with their defaults
 
 	rules []*rules // by device; nil with an error
 	cap   []uint64 // by session end: bits/s, 0 = nothing heard over it is used

@@ -16,6 +16,13 @@ import (
 type Device struct {
 	Settings *topologies.Settings // nil = all knobs at their defaults
 	Drain    topologies.DrainState
+	// Whole devices have their bundles at full health, and off trial, as long as their
+	// sessions are there: what happens to members at the other end they cannot know.
+	Whole bool
+	// Paths are AS_PATHs, as received, by prefix: where one is that of a member of the
+	// device's set, the device tells that one on. Which of several equal routes a speaker
+	// of another make prefers is its own affair: many prefer the oldest.
+	Paths [][]uint32
 	// Announced are the aggregates that the device announced before, by their
 	// prefix: between the thresholds an aggregate stays as it was.
 	Announced []int32

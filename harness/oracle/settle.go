@@ -16,7 +16,8 @@ func (o *Oracle) State(b []Bundle) *State { return o.StateOf(b, nil) }
 // knob at its default. See State.Err for when it cannot.
 func (o *Oracle) StateOf(b []Bundle, devices []Device) *State {
 	s := &State{
-		o: o, err: o.err, paths: newPaths(),
+		devices: devices,
+		o:       o, err: o.err, paths: newPaths(),
 		cap: make([]uint64, len(o.ends)), there: make([]bool, len(o.ends)), up: make([]bool, len(o.ends)), trial: make([]bool, len(o.ends)),
 		entries: make([]entry, len(o.prefixes)*len(o.asn)),
 		member:  make([]bool, len(o.prefixes)*len(o.ends)),
@@ -40,12 +41,25 @@ func (o *Oracle) StateOf(b []Bundle, devices []Device) *State {
 	}
 	before := map[place]bool{}
 	for d, x := range devices {
+		if x.Whole {
+			s.makeWhole(d)
+		}
 		for _, p := range x.Announced {
 			before[place{d, int(p)}] = true
 		}
 	}
 	s.err = s.settleAll(before)
 	return s
+}
+
+// makeWhole puts a device's ends of its bundles at full health.
+func (s *State) makeWhole(device int) {
+	for i := s.o.first[device]; i < s.o.first[device+1]; i++ {
+		s.trial[i] = false
+		if s.there[i] {
+			s.cap[i] = s.o.ends[i].full
+		}
+	}
 }
 
 // settlePrefixes settles all prefixes, given the aggregates that are open.
@@ -189,7 +203,7 @@ func (w *work) decide(d int32) entry {
 	if len(w.set) == 0 {
 		return entry{}
 	}
-	r, peer := w.rules[d], w.o.ends[w.best()].peer
+	r, peer := w.rules[d], w.o.ends[w.best(d)].peer
 	best := &w.entries[peer]
 	below := w.o.role[peer] < w.o.role[d]
 	e := entry{reached: true, present: true, below: below, told: best.sent, down: !below || w.suppressed(d, w.prefix), warm: r.warm || best.warm}
@@ -209,14 +223,26 @@ func (w *work) decide(d int32) entry {
 
 // best is the session of the set whose path is told: of the neighbour with the
 // lowest router id, the first one. The set ascends by bundle.
-func (w *work) best() int32 {
+func (w *work) best(d int32) int32 {
 	best := w.set[0]
 	for _, i := range w.set {
+		if w.prefers(d, w.entries[w.o.ends[i].peer].sent) {
+			return i
+		}
 		if w.o.ends[i].peer < w.o.ends[best].peer {
 			best = i
 		}
 	}
 	return best
+}
+
+// prefers tells whether the device tells the path on, of those of its set.
+func (w *work) prefers(d int32, path pathID) bool {
+	if w.devices == nil || w.devices[d].Paths == nil {
+		return false
+	}
+	want := w.devices[d].Paths[w.prefix]
+	return want != nil && slices.Equal(want, w.paths.list(path))
 }
 
 // rankWarm puts warm candidates, whose LOCAL_PREF is 0 and not 100, behind the

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/bagrig/bagrig/harness/state"
@@ -50,6 +51,7 @@ type Document struct {
 	Lost          *Lost         `json:"lost_unseen,omitempty"`
 	Overcount     []Overcount   `json:"overcount,omitempty"`
 	Agreement     *Agreement    `json:"agreement,omitempty"`
+	External      []External    `json:"external,omitempty"`
 }
 
 // Overcount is what is told over what the graph can carry; see state.Overcount.
@@ -165,6 +167,7 @@ const (
 	PropertyHeld           Status = "held"
 	PropertyViolated       Status = "violated"
 	PropertyNeverExercised Status = "never exercised"
+	PropertyNotObservable  Status = "not observable" // nobody outside of an external device can tell
 )
 
 // Property is what became of one property or threshold.
@@ -176,6 +179,7 @@ type Property struct {
 	Limit      Number      `json:"limit"`
 	Unit       string      `json:"unit"`
 	Note       string      `json:"note,omitempty"`
+	Reason     string      `json:"not_observable,omitempty"` // what of it nobody can see
 	Violated   int         `json:"violated"`
 	Violations []Violation `json:"violations"`
 }
@@ -221,6 +225,7 @@ func newDocument(about About, dir string, res *state.Result) *Document {
 		Damping: sc.Damping.Name, FIBAlgorithm: algorithms(sc), Seed: sc.Seed, Folder: dir, Command: about.Command,
 		EventsPlanned: len(sc.Events), Verdict: Running, Events: []Event{}, Properties: []Property{}, Windows: []Window{},
 	}
+	d.External = newExternals(sc)
 	if res == nil {
 		d.Topology = sc.Topology.Summary()
 		return d
@@ -309,9 +314,16 @@ func newProperty(o state.Outcome) Property {
 	switch {
 	case o.Violated > 0:
 		p.Status = PropertyViolated
+	case o.Exercised == 0 && len(o.NotObservable) > 0:
+		p.Status = PropertyNotObservable
 	case o.Exercised == 0:
 		p.Status = PropertyNeverExercised
 	}
+	var hidden []string
+	for _, u := range o.NotObservable {
+		hidden = append(hidden, u.Device+": "+u.What)
+	}
+	p.Reason = strings.Join(hidden, "; ")
 	for _, v := range o.Violations {
 		p.Violations = append(p.Violations, newViolation(v))
 	}

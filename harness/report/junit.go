@@ -45,7 +45,7 @@ type (
 
 // JUnit is junit.xml: one testsuite, with a testcase for the run itself and
 // one for each property and threshold. A violated one is a failure, one that
-// was never exercised is skipped, and a run that could not be finished is an
+// was never exercised or cannot be seen is skipped, and a run that could not be finished is an
 // error.
 func (d *Document) JUnit() ([]byte, error) {
 	class := "bagrig." + d.Scenario
@@ -88,6 +88,8 @@ func (p Property) junit(class string) junitCase {
 	switch p.Status {
 	case PropertyNeverExercised:
 		c.Skipped = &junitReason{Message: string(p.Status)}
+	case PropertyNotObservable:
+		c.Skipped = &junitReason{Message: string(p.Status) + ": " + p.Reason}
 	case PropertyViolated:
 		c.Failure = &junitReason{
 			Message: fmt.Sprintf("violated %s: worst %s, limit %s", times(p.Violated), p.amount(p.Worst), p.amount(p.Limit)),

@@ -25,7 +25,7 @@ import (
 // about is what is known of the hand-made runs.
 func about(t *testing.T) report.About {
 	t.Helper()
-	sc, err := harness.Embedded("first-light")
+	sc, err := harness.LoadWith("first-light", map[string]state.External{"r1-bag4": {Address: netip.MustParseAddr("192.0.2.1"), Silence: 1500 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +66,7 @@ func violatedRun(t *testing.T) *state.Result {
 			{Name: "proportion", Exercised: 26, Worst: 1.0987654, Limit: 1.331, Unit: "times its share"},
 			{Name: "no black hole", Exercised: 12, Worst: math.Inf(1), Unit: "devices", Violated: 14, Violations: []state.Violation{violation, violation, violation, violation, violation, violation}},
 			{Name: "restore returns to the baseline", Limit: math.Inf(1)},
+			{Name: "proportion at r1-bag4", Limit: 1.331, Unit: "times its share", NotObservable: []state.Unobserved{{Device: "r1-bag4", What: "its shares"}}},
 			{Name: "threshold: NLRI per event", Exercised: 3, Worst: 11624, Limit: 500, Unit: "NLRI", Violated: 1, Violations: []state.Violation{{Time: 30 * time.Second, Where: "flap bundle=r1-bag2--r2-bag2", Text: "11624 NLRI:\nwant at most 500"}}},
 		},
 		Verdict: state.Violated, Elapsed: 2 * time.Second, Virtual: 285 * time.Second,
@@ -213,7 +214,7 @@ func TestJUnitCountsItsCases(t *testing.T) {
 		tests, failures, errors, skipped int
 	}{
 		"held":           {held, 3, 0, 0, 0},
-		"violated":       {violatedRun(t), 6, 2, 0, 1},
+		"violated":       {violatedRun(t), 7, 2, 0, 2},
 		"no-convergence": {stuck, 1, 1, 0, 0},
 		"interrupted":    {interruptedRun(), 1, 0, 1, 0},
 	} {

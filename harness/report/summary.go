@@ -21,7 +21,7 @@ func (d *Document) Summary() string { return d.SummaryIn(0) }
 // SummaryIn is Summary with tables of at most so many characters a line; 0 = any
 // number. What has no room is left out or cut, and a line names the columns.
 func (d *Document) SummaryIn(width int) string {
-	parts := []string{d.Topology + "\n" + d.bringUp()}
+	parts := []string{d.Topology + "\n" + d.externals() + d.bringUp()}
 	if len(d.Events) > 0 {
 		parts = append(parts, d.eventTable(width))
 	}
@@ -156,7 +156,7 @@ func (d *Document) propertyTable(width int) string {
 	var rows [][]string
 	for _, p := range d.Properties {
 		worst, result := number(p.Worst), string(p.Status)
-		if p.Status == PropertyNeverExercised {
+		if p.Status == PropertyNeverExercised || p.Status == PropertyNotObservable {
 			worst = "-"
 		}
 		if p.Status == PropertyViolated {
@@ -222,7 +222,7 @@ func (d *Document) verdict() string {
 		counts[p.Status]++
 	}
 	var parts []string
-	for _, status := range []Status{PropertyHeld, PropertyViolated, PropertyNeverExercised} {
+	for _, status := range []Status{PropertyHeld, PropertyViolated, PropertyNeverExercised, PropertyNotObservable} {
 		if counts[status] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[status], status))
 		}

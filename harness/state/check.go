@@ -27,6 +27,7 @@ type Network struct {
 	Damping  damping.Pipeline
 	Plan     *damping.Plan // what damping stands where; nil = Damping everywhere
 	Hardware []Hardware    // by device
+	External []*External   // by device, with their defaults; nil = that device is a speaker of the rig; nil as a whole = all are
 }
 
 // Moment is what a check sees: the network at quiet.
@@ -96,6 +97,15 @@ type Outcome struct {
 	Violations []Violation
 	Violated   int  // all violations, also those that were not kept
 	Expected   bool // the scenario says that the rule is violated
+	// NotObservable is what of the network the rule would have had to see and nobody
+	// outside of an external device can, in the order of the devices.
+	NotObservable []Unobserved
+}
+
+// Unobserved is a part of a rule that was not put to the test.
+type Unobserved struct {
+	Device string
+	What   string // that nobody outside of the device can see
 }
 
 // Held tells whether the rule was tested and never violated.
@@ -201,7 +211,7 @@ type Result struct {
 	Error       string        // why the run could not be finished
 	Elapsed     time.Duration // real
 	Virtual     time.Duration
-	FIB         []FIBUse    // by device; nil where no baseline was reached
+	FIB         []FIBUse    // of each device that is not external; nil where no baseline was reached
 	Policies    []PolicyUse // in the order of fib.Overflows; nil unless the run compares them
 	MisTold     *MisTold    // nil where no baseline was reached
 	Windows     []WindowRow

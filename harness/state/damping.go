@@ -19,11 +19,14 @@ func (n *Network) BundleInfo(bundle int) damping.BundleInfo {
 // ToldDamping is the damping of told values at one place of a network.
 type ToldDamping struct {
 	Pipeline   damping.Pipeline // told stages only
-	Rule       int              // of the plan; -1 = its default
+	Rule       int              // of the plan; -1 = its default, -2 = of an external device, which damps nothing
 	Law        damping.Law      // of Pipeline
 	Memoryless bool             // what is told depends on the present bottleneck value alone
 	Forgets    bool             // so it does once the damping has settled
 }
+
+// external is ToldDamping.Rule of devices that have none of the plan's.
+const external = -2
 
 // ToldDampings looks up, for a device and a prefix by their index, what damps
 // the told value there. All places of one role and class share one.
@@ -42,7 +45,12 @@ func (n *Network) ToldDampings() func(device, prefix int) *ToldDamping {
 			places[at] = &ToldDamping{t, rule, t.Law(), t.Memoryless(), t.Forgets()}
 		}
 	}
+	none := damping.Pipeline{}
+	undamped := &ToldDamping{none, external, none.Law(), true, true}
 	return func(device, prefix int) *ToldDamping {
+		if n.IsExternal(device) && !n.External[device].Damped {
+			return undamped
+		}
 		return places[place{roles[device], n.Topology.Prefixes[prefix].Class}]
 	}
 }

@@ -89,8 +89,13 @@ type Device struct {
 	Drain      topologies.DrainState
 	Restarting bool    // its speaker is away, or back and waiting; hardware forwards as before
 	Routes     []Route // by prefix, in topology order
-	FIB        fib.Audit
-	Compared   []fib.Audit // of the same programs under each of fib.Overflows; nil unless the run compares them
+	// External: of the device nothing is known but what it tells, session by session.
+	// Its routes have nothing but Told, which is what it tells over the first session
+	// over which its receiver takes anything.
+	External bool
+	Tells    [][]Telling // by prefix, ascending by bundle; nil unless External
+	FIB      fib.Audit
+	Compared []fib.Audit // of the same programs under each of fib.Overflows; nil unless the run compares them
 }
 
 // Direction names a directed session: a bundle and the end that sends.

@@ -234,12 +234,16 @@ func (u update) fence(prefix netip.Prefix) (uint32, bool) {
 // told returns what the announcement says: the hash of its AS_PATH and its
 // lowest valid link bandwidth.
 func (u update) told() (path uint64, value float32, valued bool) {
-	var numbers []uint32
+	value, valued = linkbw.Lowest(u.attr(attrExtended))
+	return state.HashPath(u.path()), value, valued
+}
+
+// path is the AS_PATH, of ASNs with four octets.
+func (u update) path() (numbers []uint32) {
 	for b := u.attr(attrASPath); len(b) >= 2 && len(b) >= 2+4*int(b[1]); b = b[2+4*int(b[1]):] {
 		for i := range int(b[1]) {
 			numbers = append(numbers, binary.BigEndian.Uint32(b[2+4*i:]))
 		}
 	}
-	value, valued = linkbw.Lowest(u.attr(attrExtended))
-	return state.HashPath(numbers), value, valued
+	return numbers
 }

@@ -24,7 +24,7 @@ func FuzzPass(f *testing.F) {
 		record.Store(true)
 		w := &Wire{cfg: Config{Fence: fencePrefix, Index: index, Record: record, Sink: &log{}}}
 		buf := append([]byte(nil), data...)
-		used, keep, err := w.pass(0, state.Direction{}, buf)
+		used, keep, err := w.pass(0, state.Direction{}, buf, true)
 		if keep > used || used > len(buf) {
 			t.Fatalf("used %d and kept %d of %d", used, keep, len(buf))
 		}

@@ -3,6 +3,11 @@
 // and splices the two connections, so sessions come up without the retry waits
 // of a dialling peer. It counts what passes, swallows fences, and can be cut.
 //
+// One end may be far: a BGP speaker of any kind that is not of the process. Then
+// the wire dials it, or lets it dial, from the address that it knows its neighbour
+// by. What passes is the same, byte for byte; what it tells is kept, and waits for
+// its turn.
+//
 // A wire decides nothing: it tells its Sink what it carried.
 package wire
 
@@ -40,6 +45,9 @@ type Sink interface {
 	Closed(dir state.Direction, err error)
 	// Round is the number of the present round.
 	Round() int
+	// Spoke reports an UPDATE, fences apart, that a wire with a far end has read, or
+	// that its session has come up.
+	Spoke(dir state.Direction)
 }
 
 // Config describes a wire.
@@ -54,6 +62,10 @@ type Config struct {
 	Index  func(netip.Prefix) (int32, bool) // the number of a prefix in the topology
 	Record *atomic.Bool                     // whether NLRI go to the log; shared by all wires
 	Sink   Sink
+	Far    [2]*Far // A's end, B's; nil = a speaker of the process, of which there is one at least
+	// Tap, if any, gets every message when the wire has read it, fences apart, and must
+	// not keep it. Calls for one direction come one at a time.
+	Tap func(dir state.Direction, message []byte)
 }
 
 // Wire is one session's relay.
@@ -68,6 +80,9 @@ type Wire struct {
 
 type direction struct {
 	mu       sync.Mutex
+	keeps    bool                    // what is told, in tells
+	opened   bool                    // the first message has been written already
+	tells    map[int32]state.Telling // by prefix
 	counters state.Counters
 	log      []state.NLRI
 	dump     bool
@@ -88,13 +103,29 @@ func Dial(ctx context.Context, cfg Config) (*Wire, error) {
 	w := &Wire{cfg: cfg}
 	var opens [2][]byte
 	ends := [2]netip.Addr{cfg.A, cfg.B}
-	for i := range ends {
+	first := 0
+	if cfg.Far[0] != nil {
+		first = 1 // a far end gets the OPEN of the near one
+	}
+	for _, i := range []int{first, 1 - first} {
 		var err error
-		if w.ends[i], opens[i], err = w.dialEnd(ctx, i); err != nil {
-			if i == 1 {
-				w.ends[0].Close()
+		if cfg.Far[i] != nil {
+			w.ends[i], opens[i], err = w.farEnd(ctx, cfg.Far[i], opens[1-i])
+		} else if w.ends[i], opens[i], err = w.dialEnd(ctx, i); err != nil {
+			err = fmt.Errorf("wire %v to %v: %w", ends[1-i], ends[i], err)
+		}
+		if err != nil {
+			if i != first {
+				w.ends[first].Close()
 			}
-			return nil, fmt.Errorf("wire %v to %v: %w", ends[1-i], ends[i], err)
+			return nil, err
+		}
+	}
+	for i := range ends {
+		if cfg.Far[i] != nil {
+			w.dirs[i].keeps, w.dirs[i].hold, w.dirs[1-i].opened = true, true, true
+			w.dirs[i].tells = map[int32]state.Telling{}
+			cfg.Sink.Spoke(w.direction(i))
 		}
 	}
 	for i := range ends {
@@ -205,7 +236,7 @@ func (w *Wire) direction(i int) state.Direction {
 
 func (w *Wire) copy(i int, dir state.Direction, open []byte) error {
 	src, dst := w.ends[i], w.ends[1-i]
-	buf := make([]byte, maxMessage)
+	buf := make([]byte, max(maxMessage, len(open)))
 	have := copy(buf, open)
 	for {
 		used, err := w.passOn(i, dir, dst, buf[:have])
@@ -224,7 +255,11 @@ func (w *Wire) copy(i int, dir state.Direction, open []byte) error {
 func (w *Wire) passOn(i int, dir state.Direction, dst net.Conn, buf []byte) (used int, err error) {
 	w.dirs[i].write.Lock()
 	defer w.dirs[i].write.Unlock()
-	used, keep, err := w.pass(i, dir, buf)
+	used, keep, err := w.pass(i, dir, buf, true)
+	if w.dirs[i].opened && keep > 0 {
+		w.dirs[i].opened = false // the buffer holds the OPEN alone
+		keep = 0
+	}
 	if err == nil && keep > 0 {
 		_, err = dst.Write(buf[:keep])
 	}
@@ -242,6 +277,23 @@ func (w *Wire) Hold(fromB bool) {
 
 // Release lets UPDATEs pass again, those that waited first.
 func (w *Wire) Release(fromB bool) error {
+	_, err := w.release(fromB, false)
+	return err
+}
+
+// Flush lets those UPDATEs pass that wait, and holds the ones that follow. It tells
+// whether there were any.
+func (w *Wire) Flush(fromB bool) (bool, error) { return w.release(fromB, true) }
+
+// Waits tells whether any UPDATE of one end waits.
+func (w *Wire) Waits(fromB bool) bool {
+	d := w.dir(fromB)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.waiting) > 0
+}
+
+func (w *Wire) release(fromB, hold bool) (any bool, err error) {
 	d, i := w.dir(fromB), 0
 	if fromB {
 		i = 1
@@ -253,11 +305,14 @@ func (w *Wire) Release(fromB bool) error {
 	waiting := bytes.Join(d.waiting, nil)
 	d.waiting = nil
 	d.mu.Unlock()
-	_, keep, err := w.pass(i, w.direction(i), waiting)
+	_, keep, err := w.pass(i, w.direction(i), waiting, false)
+	d.mu.Lock()
+	d.hold = hold // the reader waits for d.write
+	d.mu.Unlock()
 	if err == nil && keep > 0 {
 		_, err = w.ends[1-i].Write(waiting[:keep])
 	}
-	return err
+	return len(waiting) > 0, err
 }
 
 // Dumps counts what one end sends from now on as a first dump, until a fence
@@ -269,10 +324,18 @@ func (w *Wire) Dumps(fromB bool) {
 	d.dump = true
 }
 
+// EndDump ends the first dump of an end that sends no fences.
+func (w *Wire) EndDump(fromB bool) {
+	d := w.dir(fromB)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.dump = false
+}
+
 // pass counts the complete messages at the front of buf and moves those that
 // are to be carried together. It returns the length of what it looked at and
-// of what is to be written.
-func (w *Wire) pass(i int, dir state.Direction, buf []byte) (used, keep int, err error) {
+// of what is to be written. Fresh messages have not been looked at before.
+func (w *Wire) pass(i int, dir state.Direction, buf []byte, fresh bool) (used, keep int, err error) {
 	d := &w.dirs[i]
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -287,6 +350,9 @@ func (w *Wire) pass(i int, dir state.Direction, buf []byte) (used, keep int, err
 		}
 		message := buf[used : used+n]
 		used += n
+		if fresh {
+			w.hear(dir, message)
+		}
 		if d.hold && w.mayWait(message) {
 			d.waiting = append(d.waiting, slices.Clone(message))
 			continue
@@ -340,7 +406,7 @@ func (w *Wire) count(d *direction, dir state.Direction, message []byte) (nlri in
 		return 0, nil, nil
 	case typeNotification:
 		d.counters.Others++
-		d.notice = fmt.Sprintf("NOTIFICATION % x", message[headerLen:])
+		d.notice = noticeText(message)
 		return 0, nil, nil
 	default:
 		d.counters.Others++
@@ -367,6 +433,11 @@ func (w *Wire) count(d *direction, dir state.Direction, message []byte) (nlri in
 	d.counters.Withdrawn += withdrawn
 	if w.cfg.Record.Load() {
 		w.record(d, dir, u)
+	}
+	if d.keeps {
+		if err := w.keep(d, u); err != nil {
+			return 0, nil, err
+		}
 	}
 	return withdrawn + announced, nil, nil
 }

@@ -57,6 +57,7 @@ func (l *log) Fence(d state.Direction, n uint32) bool {
 
 func (l *log) Closed(d state.Direction, err error) { l.closed <- fmt.Errorf("%v: %w", d, err) }
 func (l *log) Round() int                          { return 3 }
+func (l *log) Spoke(state.Direction)               {}
 
 // ends are two speakers that wait to be dialled.
 type ends struct {

@@ -33,6 +33,9 @@ type Peer struct {
 	Remote netip.Addr // neighbours are keyed by it, so it is unique in the speaker
 	ASN    uint32
 	Above  bool // the neighbour is of a higher or of the same tier
+	// NextHop and NextHop6 are told in place of Local, to a neighbour that knows the
+	// speaker by another address: of IPv4 and of IPv6 routes; zero = Local.
+	NextHop, NextHop6 netip.Addr
 }
 
 // Events is told what a server did. Calls come from the server's watcher, one

@@ -3,6 +3,7 @@ package gobgp
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"net/netip"
 	"slices"
@@ -49,11 +50,13 @@ func (s *Speaker) addPolicies(ctx context.Context) error {
 		}
 	}
 	sets := []*api.DefinedSet{{DefinedType: api.DefinedType_COMMUNITY, Name: "gone", List: []string{scopeGone}}}
-	export := []*api.Statement{learned("export-learned"), {
+	hops, neighbours := s.nextHops()
+	sets = append(sets, neighbours...)
+	export := append(hops, learned("export-learned"), &api.Statement{
 		Name:       "export-gone",
 		Conditions: &api.Conditions{CommunitySet: &api.MatchSet{Type: api.MatchSet_ANY, Name: "gone"}},
 		Actions:    &api.Actions{RouteAction: api.RouteAction_REJECT},
-	}}
+	})
 	if above := s.above(); len(above) > 0 {
 		sets = append(sets,
 			&api.DefinedSet{DefinedType: api.DefinedType_COMMUNITY, Name: "down", List: []string{scopeDown}},
@@ -76,6 +79,34 @@ func (s *Speaker) addPolicies(ctx context.Context) error {
 		return err
 	}
 	return s.assign(ctx, "export", api.PolicyDirection_EXPORT, export...)
+}
+
+// nextHops gives the statements that tell neighbours another next hop than the
+// session's own address, and the sets that they need. They decide nothing.
+func (s *Speaker) nextHops() (statements []*api.Statement, sets []*api.DefinedSet) {
+	for i, p := range s.opts.Peers {
+		name := fmt.Sprintf("neighbour-%d", i)
+		for _, to := range []struct {
+			family *api.Family
+			hop    netip.Addr
+		}{{ipv4, p.NextHop}, {ipv6, p.NextHop6}} {
+			if !to.hop.IsValid() {
+				continue
+			}
+			statements = append(statements, &api.Statement{
+				Name: fmt.Sprintf("next-hop-%d-%v", i, to.family.Afi),
+				Conditions: &api.Conditions{
+					AfiSafiIn:   []*api.Family{to.family},
+					NeighborSet: &api.MatchSet{Type: api.MatchSet_ANY, Name: name},
+				},
+				Actions: &api.Actions{Nexthop: &api.NexthopAction{Address: to.hop.String()}},
+			})
+		}
+		if p.NextHop.IsValid() || p.NextHop6.IsValid() {
+			sets = append(sets, &api.DefinedSet{DefinedType: api.DefinedType_NEIGHBOR, Name: name, List: []string{netip.PrefixFrom(p.Remote, p.Remote.BitLen()).String()}})
+		}
+	}
+	return statements, sets
 }
 
 // above lists the neighbours of a higher or the same tier.
