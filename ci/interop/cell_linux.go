@@ -30,15 +30,9 @@ import (
 // cellVariable tells a process of this program which daemon's cell it is.
 const cellVariable = "BAGRIG_INTEROP_CELL"
 
-// answer is what a cell found.
-type answer struct {
-	Report    *conform.Report
-	Scenarios []scenario `json:",omitempty"`
-}
-
 // runCell runs a daemon's cell: in this process's image, in namespaces of its
 // own. It ends with this process, of which it holds a pipe.
-func runCell(ctx context.Context, d daemon) (*answer, error) {
+func runCell(ctx context.Context, d daemon) (*conform.Report, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -68,11 +62,11 @@ func runCell(ctx context.Context, d daemon) (*answer, error) {
 		}
 		return nil, fmt.Errorf("%s: %s%w", d.name, stderr.String(), err)
 	}
-	a := &answer{}
-	if err := json.Unmarshal(stdout.Bytes(), a); err != nil {
+	r := &conform.Report{}
+	if err := json.Unmarshal(stdout.Bytes(), r); err != nil {
 		return nil, fmt.Errorf("%s: its cell's answer: %w", d.name, err)
 	}
-	return a, nil
+	return r, nil
 }
 
 // cellMain is the process of a cell.
@@ -87,9 +81,9 @@ func cellMain(name string) int {
 		if d.name != name {
 			continue
 		}
-		a, err := runDaemon(ctx, d)
+		r, err := runDaemon(ctx, d)
 		if err == nil {
-			err = json.NewEncoder(os.Stdout).Encode(a)
+			err = json.NewEncoder(os.Stdout).Encode(r)
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -118,7 +112,7 @@ type cell struct {
 	running []*process
 }
 
-func runDaemon(ctx context.Context, d daemon) (*answer, error) {
+func runDaemon(ctx context.Context, d daemon) (*conform.Report, error) {
 	version, err := d.readVersion()
 	if err != nil {
 		return nil, err
@@ -136,7 +130,11 @@ func runDaemon(ctx context.Context, d daemon) (*answer, error) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if err := c.start(ctx, cancel, conformRun, setup); err != nil {
+	files, err := d.files(c.dir(conformRun), setup)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.start(ctx, cancel, conformRun, files); err != nil {
 		return nil, err
 	}
 	report, err := conform.Run(ctx, c.device(), conform.Options{
@@ -148,12 +146,12 @@ func runDaemon(ctx context.Context, d daemon) (*answer, error) {
 	if err := c.stop(); err != nil {
 		return nil, err
 	}
-	a := &answer{Report: report}
-	a.Scenarios, err = c.scenarios(ctx, cancel)
+	results, err := c.scenarios(ctx, cancel)
 	if err != nil {
 		return nil, c.explain(ctx, err)
 	}
-	return a, nil
+	report.Results = append(report.Results, results...)
+	return report, nil
 }
 
 // explain puts what ended the run in front: a daemon that died, or its last
@@ -196,7 +194,7 @@ func (c *cell) device() conform.Device {
 	if c.daemon.rested != nil {
 		d.Rested = func(ctx context.Context, peer string) error {
 			i := slices.IndexFunc(c.peers, func(p conform.Peer) bool { return p.Name == peer })
-			args := c.daemon.rested(filepath.Join(cellDir, conformRun), c.peers[i].Addr)
+			args := c.daemon.rested(c.dir(conformRun), c.peers[i].Addr)
 			if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
 				return fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, out)
 			}
@@ -301,15 +299,14 @@ func (c *cell) raise(h *netlink.Handle, name string, list ...netip.Prefix) error
 	return nil
 }
 
+// dir is the folder of one start of the daemon.
+func (c *cell) dir(run string) string { return filepath.Join(cellDir, run) }
+
 // start writes the daemon's files and starts its commands. One that ends by
 // itself cancels the run.
-func (c *cell) start(ctx context.Context, cancel context.CancelCauseFunc, run string, setup *conform.Setup) error {
-	dir := filepath.Join(cellDir, run)
+func (c *cell) start(ctx context.Context, cancel context.CancelCauseFunc, run string, files map[string]string) error {
+	dir := c.dir(run)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	files, err := c.daemon.files(dir, setup)
-	if err != nil {
 		return err
 	}
 	for name, text := range files {

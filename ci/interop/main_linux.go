@@ -109,30 +109,26 @@ func (l *lane) run(ctx context.Context) error {
 			return fmt.Errorf("-only %q: want some of %s", name, strings.Join(deviceNames(), ","))
 		}
 	}
-	deviations, err := conform.ReadDeviations(deviationsName, deviationsFile)
+	deviations, err := conform.ReadDeviations(deviationsName, deviationsFile, scenarioChecks()...)
 	if err != nil {
 		return err
 	}
-	answers, skips, err := l.ask(ctx)
+	reports, skips, err := l.ask(ctx)
 	if err != nil {
 		return err
 	}
-	var reports []*conform.Report
-	for _, a := range answers {
-		deviations.Apply(a.Report)
-		reports = append(reports, a.Report)
+	for _, r := range reports {
+		deviations.Apply(r)
 	}
 	if err := l.write(reports); err != nil {
 		return err
 	}
-	text := l.text(answers)
-	fmt.Print(text)
+	fmt.Print(text(reports))
 	var wrong []string
-	for _, a := range answers {
-		if !a.Report.Held() {
-			wrong = append(wrong, a.Report.Device+" differs from what is listed")
+	for _, r := range reports {
+		if !r.Held() {
+			wrong = append(wrong, r.Device+" differs from what is listed")
 		}
-		wrong = append(wrong, a.wrong()...)
 	}
 	for _, s := range skips {
 		fmt.Println("skipped", s)
@@ -141,7 +137,11 @@ func (l *lane) run(ctx context.Context) error {
 		}
 	}
 	if l.page != "none" {
-		if err := l.judgePage(answers); err != nil {
+		unknown, err := judgePage(l.page, l.update, reports)
+		for _, device := range unknown {
+			fmt.Printf("%s: not in the matrix of %s in this version: not compared\n", device, l.page)
+		}
+		if err != nil {
 			wrong = append(wrong, err.Error())
 		}
 	}
@@ -153,10 +153,10 @@ func (l *lane) run(ctx context.Context) error {
 
 // ask runs the catalogue on every device that there is: the cells beside each
 // other, those of this process one after the other.
-func (l *lane) ask(ctx context.Context) (answers []*answer, skips []string, err error) {
+func (l *lane) ask(ctx context.Context) (reports []*conform.Report, skips []string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	list := make([]*answer, len(daemons))
+	list := make([]*conform.Report, len(daemons))
 	errs := make([]error, len(daemons))
 	var wg sync.WaitGroup
 	for i, d := range daemons {
@@ -186,7 +186,7 @@ func (l *lane) ask(ctx context.Context) (answers []*answer, skips []string, err 
 			return nil, skips, err
 		}
 	}
-	return append(own, slices.DeleteFunc(list, func(a *answer) bool { return a == nil })...), skips, nil
+	return append(own, slices.DeleteFunc(list, func(r *conform.Report) bool { return r == nil })...), skips, nil
 }
 
 func cancelled(err error) int {
@@ -197,7 +197,7 @@ func cancelled(err error) int {
 }
 
 // own runs the devices of this process.
-func (l *lane) own(ctx context.Context) (list []*answer, err error) {
+func (l *lane) own(ctx context.Context) (list []*conform.Report, err error) {
 	if l.wants("bagrig") {
 		s, err := inprocess.StartSpeaker(ctx, inprocess.Loopback(101))
 		if err != nil {
@@ -207,7 +207,7 @@ func (l *lane) own(ctx context.Context) (list []*answer, err error) {
 		if err := errors.Join(err, s.Close()); err != nil {
 			return nil, err
 		}
-		list = append(list, &answer{Report: r})
+		list = append(list, r)
 	}
 	if l.wants("gobgp") {
 		g, err := inprocess.StartGoBGP(ctx, inprocess.Loopback(102))
@@ -218,24 +218,19 @@ func (l *lane) own(ctx context.Context) (list []*answer, err error) {
 		if err := errors.Join(err, g.Close()); err != nil {
 			return nil, err
 		}
-		list = append(list, &answer{Report: r})
+		list = append(list, r)
 	}
 	return list, nil
 }
 
-// text is what is printed: the matrix, what no list explains, and the scenarios.
-func (l *lane) text(answers []*answer) string {
+// text is what is printed: the matrix, and all of those that no list explains.
+func text(reports []*conform.Report) string {
 	var b strings.Builder
-	var reports []*conform.Report
-	for _, a := range answers {
-		reports = append(reports, a.Report)
-	}
 	b.WriteString(conform.Matrix(reports))
-	for _, a := range answers {
-		if !a.Report.Held() {
-			b.WriteString("\n" + conform.Table(a.Report))
+	for _, r := range reports {
+		if !r.Held() {
+			b.WriteString("\n" + conform.Table(r))
 		}
-		b.WriteString(a.text())
 	}
 	return b.String()
 }

@@ -11,7 +11,7 @@ import (
 // words are data: a copy may be changed and given to Run.
 func Catalogue() []Check {
 	return slices.Concat(carriedChecks(), valueChecks(), severalChecks(), malformedChecks(), changeChecks(), removalChecks(),
-		sumChecks(), weightChecks(), dampChecks(), ipv6Checks(), sessionChecks(), originChecks())
+		sumChecks(), weightChecks(), wholeSetChecks(), dampChecks(), ipv6Checks(), sessionChecks(), originChecks())
 }
 
 // What RFC 10005 section 3.3.1 lets a device do that changes the next hop:

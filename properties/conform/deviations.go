@@ -24,15 +24,16 @@ type Deviation struct {
 type Deviations []Deviation
 
 // ReadDeviations reads a list: a mapping with the one field deviations, whose
-// entries have the fields device, version, check, got and reason. All errors
-// are given, each with its place in the file.
-func ReadDeviations(name string, data []byte) (Deviations, error) {
+// entries have the fields device, version, check, got and reason. The checks are
+// those of the catalogue, and others that a caller has made itself. All errors are
+// given, each with its place in the file.
+func ReadDeviations(name string, data []byte, others ...string) (Deviations, error) {
 	doc, err := yamltree.Parse(name, data)
 	if err != nil {
 		return nil, err
 	}
 	var list Deviations
-	names := Names()
+	names := append(Names(), others...)
 	for _, n := range doc.Root().Map("deviations").Need("deviations").List() {
 		m := n.Map("device", "version", "check", "got", "reason")
 		line, _ := n.Position()

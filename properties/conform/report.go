@@ -144,6 +144,8 @@ func (r *Report) cell(name string) string {
 		return "FAIL " + result.Got
 	case Errored:
 		return "ERROR"
+	case NotApplicable:
+		return cmp.Or(result.Got, "-")
 	}
 	return "-"
 }

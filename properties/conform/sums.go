@@ -25,6 +25,13 @@ func rt76() (list []float32) {
 	return list
 }
 
+func manyNames() (names []string) {
+	for i := range manyPeers {
+		names = append(names, fmt.Sprintf("m%d", i+1))
+	}
+	return names
+}
+
 // sumChecks ask the device for the sum of what it received, on session c.
 func sumChecks() []Check {
 	needs := []Facility{Aggregates}
@@ -32,10 +39,7 @@ func sumChecks() []Check {
 		return Check{Name: name, Sent: text, Refs: []string{"RFC 10005 3.4", "RT-7.6"}, Accept: []string{want}, Needs: needs, ask: ask}
 	}
 	all := func(t *trial) []string {
-		var names []string
-		for i := range manyPeers {
-			names = append(names, fmt.Sprintf("m%d", i+1))
-		}
+		names := manyNames()
 		if err := t.bench.connect(t.ctx, names); err != nil {
 			t.fail(err)
 		}
@@ -185,11 +189,84 @@ func weightChecks() (list []Check) {
 	})
 }
 
+// wholeSetChecks ask for the weights of more paths than two.
+func wholeSetChecks() []Check {
+	eight := append(slices.Repeat([]float32{10 * speed}, 7), 7.5*speed)
+	check := func(name, text string, refs []string, values []float32) Check {
+		return Check{Name: "weights-of-" + name, Sent: text, Refs: refs, Accept: []string{wordProportion}, Needs: []Facility{Weighs, Many}, ask: func(t *trial) string {
+			names := manyNames()[:len(values)]
+			t.failIf(t.bench.connect(t.ctx, names))
+			for i, v := range values {
+				t.tell(names[i], transitive(v))
+			}
+			t.settle(names[0], names[len(names)-1])
+			return t.proportion(names, values)
+		}}
+	}
+	return []Check{
+		check("eight", "eight paths, seven of 10 Gb/s and one of 7.5 Gb/s: a bundle of eight that lost a quarter of one", []string{"RFC 10005 3.2"}, eight),
+		check("64", "64 paths: 32 x 10M, 16 x 20M, 8 x 40M, 8 x 80M", []string{"RT-7.6", "TE-3.2"}, rt76()),
+	}
+}
+
+// wordProportion is a set of weights as the device's own algorithm gives them, or
+// each within RT-1.52's 5 % of its share.
+const wordProportion = "in proportion"
+
+// proportion holds the weights of a set of peers against their values.
+func (t *trial) proportion(names []string, values []float32) string {
+	var shares []uint64
+	var sum uint64
+	for _, v := range values {
+		shares = append(shares, linkbw.ToBits(v))
+		sum += shares[len(shares)-1]
+	}
+	want, exact := t.algorithm(shares)
+	return t.weigh(func(weights map[string]int) string {
+		total := 0
+		for _, name := range names {
+			total += weights[name]
+		}
+		for i, name := range names {
+			w := weights[name]
+			off := math.Abs(float64(w)/float64(total) - float64(shares[i])/float64(sum))
+			if exact && w*want[0] != want[i]*weights[names[0]] || !exact && !(off <= tolerance*float64(shares[i])/float64(sum)) {
+				return outOfProportion(weights, names)
+			}
+		}
+		return wordProportion
+	}, wordProportion)
+}
+
+func outOfProportion(weights map[string]int, names []string) string {
+	for _, name := range names {
+		if weights[name] != weights[names[0]] {
+			return "out of proportion"
+		}
+	}
+	return "all alike"
+}
+
+// algorithm is what the device's own algorithm makes of shares; not exact where
+// it is unknown.
+func (t *trial) algorithm(shares []uint64) (weights []int, exact bool) {
+	if t.bench.device.Algorithm == "" {
+		return nil, false
+	}
+	r, err := fib.Reduce(t.bench.device.Algorithm, shares, fib.MaxWidth)
+	t.failIf(err)
+	return r.Weights, err == nil
+}
+
 // shares is the wanted ratio of a's and b's weights where they match it, else
-// the weights as they are. Hardware follows the session's answers with some
-// delay, so it is asked until it has them.
+// the weights as they are.
 func (t *trial) shares(want ...string) string {
-	var word, raw string
+	return t.weigh(func(weights map[string]int) string { return t.ratio(weights, want) }, want...)
+}
+
+// weigh asks for the weights until their word is a wanted one, and gives the
+// last word. Hardware may lag behind the answers of the sessions.
+func (t *trial) weigh(judge func(map[string]int) string, want ...string) (word string) {
 	poll := time.NewTicker(retry)
 	defer poll.Stop()
 	budget := time.NewTimer(min(t.bench.opts.Budget, weightBudget))
@@ -200,7 +277,7 @@ func (t *trial) shares(want ...string) string {
 			t.fail(err)
 			break
 		}
-		word, raw = t.ratio(weights, want), weightText(weights)
+		word, t.detail = judge(weights), "weights "+weightText(weights)
 		if slices.Contains(want, word) {
 			break
 		}
@@ -213,7 +290,6 @@ func (t *trial) shares(want ...string) string {
 		}
 		break
 	}
-	t.detail = "weights " + raw
 	return word
 }
 
@@ -238,30 +314,19 @@ func (t *trial) ratio(weights map[string]int, want []string) string {
 		if _, err := fmt.Sscanf(w, "%d:%d", &x, &y); err != nil || a+b == 0 {
 			continue
 		}
-		if exact := t.exact(x, y); exact != nil {
-			if a*exact[1] == b*exact[0] { // reduced weights stand for all multiples
-				return w
+		if x > 0 && y > 0 { // where one gets nothing no algorithm has a say
+			if made, exact := t.algorithm([]uint64{uint64(x) * 1e9, uint64(y) * 1e9}); exact {
+				if a*made[1] == b*made[0] { // reduced weights stand for all multiples
+					return w
+				}
+				continue
 			}
-			continue
 		}
 		if math.Abs(float64(a)/float64(a+b)-float64(x)/float64(x+y)) <= tolerance {
 			return w
 		}
 	}
 	return fmt.Sprintf("%d:%d", a, b)
-}
-
-// exact is what the device's own algorithm makes of a ratio; nil where it is
-// unknown, or has no say because one gets nothing.
-func (t *trial) exact(x, y int) []int {
-	if t.bench.device.Algorithm == "" || x == 0 || y == 0 {
-		return nil
-	}
-	r, err := fib.Reduce(t.bench.device.Algorithm, []uint64{uint64(x) * 1e9, uint64(y) * 1e9}, 2*256)
-	if err != nil {
-		return nil
-	}
-	return r.Weights
 }
 
 // dampChecks change the capacity of the device's own link.
