@@ -231,7 +231,8 @@ func octets(list []linkbw.Community) []string {
 	return words
 }
 
-// value is the lowest valid value of a route in bits/s, as a word.
+// value is the lowest valid value of a route in bits/s, as a word: of whole Mb/s, or
+// from 1 Tb/s up with four digits, since float32 holds no more than seven.
 func value(r *Route) string {
 	if r == nil {
 		return wordNoRoute
@@ -239,6 +240,9 @@ func value(r *Route) string {
 	v, ok := linkbw.Lowest(r.Ext)
 	if !ok {
 		return wordNone
+	}
+	if bits := float64(v) * 8; bits >= 1e12 {
+		return fmt.Sprintf("%.4gT", bits/1e12)
 	}
 	return fmt.Sprintf("%.0fM", math.Round(float64(v)*8/1e6))
 }

@@ -67,6 +67,12 @@ func sumChecks() []Check {
 			t.settle("a", "b")
 			return told(t, "5000M")
 		}),
+		check("sum-terabits", "two paths of 25.6 and 12.8 Tb/s, 32 and 16 members of 800G", "38.4T", needs, func(t *trial) string {
+			t.tell("a", transitive(3.2e12))
+			t.tell("b", transitive(1.6e12))
+			t.settle("a", "b")
+			return told(t, "38.4T")
+		}),
 		check("sum-after-withdrawal", "two paths of 1 and 4 Gb/s, and the larger one is withdrawn", "1000M", needs, func(t *trial) string {
 			t.tell("a", transitive(speed))
 			t.tell("b", transitive(4*speed))

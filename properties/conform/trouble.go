@@ -21,6 +21,7 @@ const (
 	wordWithdrawn = "withdrawn" // treat-as-withdraw (RFC 7606 section 2)
 	wordDiscarded = "discarded" // the attribute is dropped, the route stays
 	wordStale     = "stale"     // the route before it stays
+	wordPassedOn  = "passed on" // neighbours get the malformed attribute
 )
 
 // malformedChecks send attributes that are wrong. The session must stay up, the
@@ -66,8 +67,10 @@ func malformedChecks() (list []Check) {
 					return wordWithdrawn
 				case !slices.Contains(r.Path, farASN):
 					return wordStale
-				case len(r.values()) == 0:
+				case len(r.values()) == 0 && r.Ext == nil:
 					return wordDiscarded
+				case len(r.Ext) == 0 || len(r.Ext)%linkbw.Size != 0:
+					return wordPassedOn
 				}
 				t.detail = "heard " + describeExt(r.Ext)
 				return wordKept
