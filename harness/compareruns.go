@@ -184,6 +184,9 @@ const Both = "both"
 // runBoth plays the scenario on sim, and then on gobgp beside what sim showed.
 func runBoth(ctx context.Context, sc *Scenario, opts RunOptions) (*state.Result, error) {
 	alike := (opts.Schedule.Mode == "" || opts.Schedule.Mode == sim.Rounds) && !sc.unbatched()
+	if len(sc.External) > 0 {
+		return runOne(ctx, sc.On(Sim), opts) // which says why it cannot be
+	}
 	c := NewComparison(GoBGP, Sim, alike)
 	second, err := runOne(ctx, sc.On(Sim), RunOptions{Checks: opts.SimChecks, Observer: opts.SimObserver, Schedule: opts.Schedule, keep: c.Keep})
 	c.End(err)

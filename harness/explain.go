@@ -127,12 +127,12 @@ func (v *viewer) show() error {
 // Explain tells how a device decided on a prefix, both as indexes in the
 // topology.
 func (s *Scene) Explain(device, prefix int) (*Explanation, error) {
-	if s.Network.IsExternal(device) {
-		return nil, fmt.Errorf("device %q: it is external, and nobody can see how it decides: want a speaker of the rig, such as one of its neighbours", s.Network.Topology.Devices[device].Name)
-	}
 	e, ok := s.rig.engine.(explainer)
-	if !ok {
+	switch {
+	case !ok:
 		return nil, fmt.Errorf("scenario %q: its engine cannot explain", s.Scenario)
+	case s.Network.IsExternal(device):
+		return nil, fmt.Errorf("device %q: it is external, and nobody can see how it decides: want a speaker of the rig, such as one of its neighbours", s.Network.Topology.Devices[device].Name)
 	}
 	return &Explanation{
 		Scene: s, Device: device, Prefix: prefix, Core: e.Explain(device, prefix),

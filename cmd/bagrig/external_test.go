@@ -131,6 +131,7 @@ func TestFlagsOfDevicesAndCapturesThatCannotBe(t *testing.T) {
 		{[]string{"--external", "r9-bag1=192.0.2.1"}, `external "r9-bag1": no such device`},
 		{[]string{"--external", "r1-bag1=192.0.2.1", "--external", "r1-bag1=192.0.2.2"}, "given twice"},
 		{[]string{"--external", "r1-bag1=192.0.2.1", "--engine", "sim"}, "engine sim has no wires"},
+		{[]string{"--external", "r1-bag1=192.0.2.1", "--engine", "both"}, "engine sim has no wires"},
 		{[]string{"--external", "r1-bag1=127.9.2.9,port=1,wait=200ms"}, "connection refused"},
 		{[]string{"--external", "r1-bag1=198.51.100.1,wait=200ms"}, "is no address of this host"},
 		{[]string{"--pcap", x, "--engine", "sim"}, "engine sim has no wires"},

@@ -91,6 +91,9 @@ func runCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if len(sc.External) > 0 && sc.Engine != harness.GoBGP {
+			return fmt.Errorf("engine %s: external devices: %w that could reach them: want --engine %s", sc.Engine, harness.ErrNoWires, harness.GoBGP)
+		}
 		if flags.dry {
 			warn(cmd.ErrOrStderr(), name, sc.Topology)
 			return dryRun(sc, cmd.OutOrStdout())

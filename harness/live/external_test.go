@@ -281,7 +281,7 @@ func TestAnExternalDeviceThatIsNeverSilentIsNoConvergence(t *testing.T) {
 
 // A device that answers each of two neighbours because of the other would go on for ever.
 func TestAnExternalDeviceThatAlwaysAnswersIsNoConvergence(t *testing.T) {
-	x := state.External{Address: outside, Port: freePort(t), Silence: 10 * time.Millisecond, Wait: 10 * time.Second}
+	x := state.External{Address: outside, Port: freePort(t), Silence: 300 * time.Millisecond, Wait: 10 * time.Second}
 	change, sessions := withExternal(t, "r1-bag1", x)
 	startPlain(t, x, sessions[0].ASN, sessions, same)
 	e := newEngine(t, change)

@@ -49,6 +49,9 @@ const redialPause = 100 * time.Millisecond
 // refuses, or closes, is tried again as long as there is time.
 func (w *Wire) farEnd(ctx context.Context, f *Far, open []byte) (net.Conn, []byte, error) {
 	fail := func(err error) (net.Conn, []byte, error) {
+		if f.Accept != nil {
+			return nil, nil, fmt.Errorf("%w: device %q at %v, which dials %v: %w", ErrFar, f.Name, f.Address.Addr(), f.Local, err)
+		}
 		return nil, nil, fmt.Errorf("%w: device %q at %v, from %v: %w", ErrFar, f.Name, f.Address, f.Local.Addr(), err)
 	}
 	within, cancel := context.WithTimeout(ctx, f.Wait)
@@ -95,7 +98,7 @@ func (f *Far) connect(ctx context.Context) (net.Conn, error) {
 	if f.Accept != nil {
 		conn, err := f.Accept(ctx, f.Address.Addr())
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("%w: it has not dialled %v", errLate, f.Local)
+			err = fmt.Errorf("%w: it has not dialled", errLate)
 		}
 		return conn, err
 	}
