@@ -10,9 +10,6 @@ package inprocess
 
 import (
 	"net/netip"
-	"time"
-
-	"github.com/osrg/gobgp/v3/pkg/log"
 
 	"github.com/bagrig/bagrig/properties/conform"
 )
@@ -28,19 +25,3 @@ func Loopback(number byte) Place {
 	first := netip.AddrFrom4([4]byte{127, 11, number, 1})
 	return Place{Addr: netip.AddrPortFrom(first, 17900), Peers: conform.Addresses(first.Next(), conform.Peers)}
 }
-
-// closing bounds how long a device may take to end.
-const closing = 10 * time.Second
-
-// quietLogger keeps GoBGP from writing to standard error.
-type quietLogger struct{}
-
-func (quietLogger) Panic(string, log.Fields) {}
-func (quietLogger) Fatal(string, log.Fields) {}
-func (quietLogger) Error(string, log.Fields) {}
-func (quietLogger) Warn(string, log.Fields)  {}
-func (quietLogger) Info(string, log.Fields)  {}
-func (quietLogger) Debug(string, log.Fields) {}
-func (quietLogger) SetLevel(log.LogLevel)    {}
-
-func (quietLogger) GetLevel() log.LogLevel { return log.WarnLevel }
