@@ -35,7 +35,7 @@ var mayImport = map[string][]string{
 	"harness/oracle":   {"harness/state", "topologies", "damping"},
 	"harness/shrink":   {"harness", "speakers", "topologies", "damping", "fib"},
 	"harness":          {"harness", "speakers", "topologies", "damping", "fib"},
-	"properties":       {"properties/generate", "harness", "speakers", "topologies", "damping", "fib"},
+	"properties":       {"properties", "harness", "speakers", "topologies", "damping", "fib"},
 
 	"properties/generate": {"harness", "speakers", "topologies", "damping", "fib"},
 	"fuzz":                {"properties", "harness", "speakers", "topologies", "damping", "fib"},

@@ -53,7 +53,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(runCommand(), replayCommand(), shrinkCommand(), explainCommand(), showCommand(), fibCommand(), dampCommand(), sweepCommand(), topoCommand(), validateCommand(), scenariosCommand(), versionCommand())
+	root.AddCommand(runCommand(), replayCommand(), shrinkCommand(), explainCommand(), showCommand(), fibCommand(), dampCommand(), sweepCommand(), conformCommand(), topoCommand(), validateCommand(), scenariosCommand(), versionCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

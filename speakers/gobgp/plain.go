@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
+	"sync"
 
 	api "github.com/osrg/gobgp/v3/api"
 	"github.com/osrg/gobgp/v3/pkg/server"
@@ -14,9 +16,12 @@ import (
 // and does by itself what GoBGP does. Beside a rig in one
 // process it is started before the rig.
 type Plain struct {
-	server  *server.BgpServer
-	hook    *stopHook
-	served  chan struct{}
+	server *server.BgpServer
+	hook   *stopHook
+	served chan struct{}
+	opts   PlainOptions
+
+	mu      sync.Mutex
 	managed int
 }
 
@@ -27,18 +32,20 @@ type PlainOptions struct {
 	Listen    netip.Addr
 	Port      int
 	Neighbors []PlainNeighbor
+	IPv6      bool // unicast, over the same sessions
 }
 
 // PlainNeighbor is a neighbour of a Plain.
 type PlainNeighbor struct {
 	Address netip.Addr
 	ASN     uint32
-	Port    int // that the server dials; 0 = it waits to be dialled
+	Port    int  // that the server dials; 0 = it waits to be dialled
+	Client  bool // of the server as route reflector
 }
 
 // StartPlain starts a server with all its neighbours.
 func StartPlain(ctx context.Context, opts PlainOptions) (*Plain, error) {
-	p := &Plain{hook: newStopHook(), served: make(chan struct{})}
+	p := &Plain{opts: opts, hook: newStopHook(), served: make(chan struct{})}
 	p.server = server.NewBgpServer(server.LoggerOption(quietLogger{}), server.TimingHookOption(p.hook))
 	go func() {
 		defer close(p.served)
@@ -53,13 +60,7 @@ func StartPlain(ctx context.Context, opts PlainOptions) (*Plain, error) {
 		if err != nil {
 			break
 		}
-		err = p.manage(func() error {
-			return p.server.AddPeer(ctx, &api.AddPeerRequest{Peer: &api.Peer{
-				Conf:         &api.PeerConf{NeighborAddress: n.Address.String(), PeerAsn: n.ASN},
-				Transport:    &api.Transport{LocalAddress: opts.Listen.String(), RemotePort: uint32(n.Port), PassiveMode: n.Port == 0},
-				EbgpMultihop: &api.EbgpMultihop{Enabled: true, MultihopTtl: 64},
-			}})
-		})
+		err = p.add(ctx, n)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("GoBGP at %v: %w", opts.Listen, err), p.Close())
@@ -67,8 +68,45 @@ func StartPlain(ctx context.Context, opts PlainOptions) (*Plain, error) {
 	return p, nil
 }
 
+func (p *Plain) add(ctx context.Context, n PlainNeighbor) error {
+	peer := &api.Peer{
+		Conf:         &api.PeerConf{NeighborAddress: n.Address.String(), PeerAsn: n.ASN},
+		Transport:    &api.Transport{LocalAddress: p.opts.Listen.String(), RemotePort: uint32(n.Port), PassiveMode: n.Port == 0},
+		EbgpMultihop: &api.EbgpMultihop{Enabled: n.ASN != p.opts.ASN, MultihopTtl: 64},
+	}
+	if p.opts.IPv6 {
+		for _, f := range []*api.Family{ipv4, ipv6} {
+			peer.AfiSafis = append(peer.AfiSafis, &api.AfiSafi{Config: &api.AfiSafiConfig{Family: f, Enabled: true}})
+		}
+	}
+	if n.Client {
+		peer.RouteReflector = &api.RouteReflector{RouteReflectorClient: true, RouteReflectorClusterId: p.opts.RouterID.String()}
+	}
+	return p.manage(func() error { return p.server.AddPeer(ctx, &api.AddPeerRequest{Peer: peer}) })
+}
+
+// Again forgets a neighbour and gets to know it anew, which skips the 5 s that a
+// fallen session waits.
+func (p *Plain) Again(ctx context.Context, neighbor netip.Addr) error {
+	i := slices.IndexFunc(p.opts.Neighbors, func(n PlainNeighbor) bool { return n.Address == neighbor })
+	if i < 0 {
+		return fmt.Errorf("GoBGP at %v: neighbour %v: not one of its own", p.opts.Listen, neighbor)
+	}
+	err := p.manage(func() error { return p.server.DeletePeer(ctx, &api.DeletePeerRequest{Address: neighbor.String()}) })
+	if err == nil {
+		err = p.add(ctx, p.opts.Neighbors[i])
+	}
+	if err != nil {
+		return fmt.Errorf("GoBGP at %v: neighbour %v: %w", p.opts.Listen, neighbor, err)
+	}
+	return nil
+}
+
+// manage counts a call that is one management operation of the server.
 func (p *Plain) manage(call func() error) error {
+	p.mu.Lock()
 	p.managed++
+	p.mu.Unlock()
 	return call()
 }
 
