@@ -40,6 +40,7 @@ var mayImport = map[string][]string{
 	"fuzz":                {"properties", "harness", "speakers", "topologies", "damping", "fib"},
 	"cmd":                 {""},
 	"ci":                  {""},
+	"examples":            {""}, // modules of their own
 }
 
 type source struct {
