@@ -367,7 +367,8 @@ func TestRulesAreNamedInTheOrderOfTheReport(t *testing.T) {
 	want := []string{
 		"end state equals oracle", "proportion", "no black hole", "no loop",
 		"told within the pipeline's law", "containment", "FIB within limits, peak included", "restore returns to the baseline",
-		"no live path dropped",
+		"no live path dropped", "monotony", "fairness between planes", "survivors reach one another", "withdrawal before FIB removal",
+		"nothing leaks",
 	}
 	var got []string
 	for _, c := range All() {

@@ -43,7 +43,7 @@ func TestValidateSaysWhatAScenarioChanges(t *testing.T) {
 		t.Fatal(got.stderr)
 	}
 	wantAll(t, "stdout", got.stdout, "scenario   own, ", "8 of 56 with other knobs than the default", "56 tomahawk5", "none: bring-up only",
-		"9 properties, and thresholds of each event: nlri 10, radius 2", "violated: proportion")
+		"14 properties, and thresholds of each event: nlri 10, radius 2", "violated: proportion")
 }
 
 func TestADryRunStartsNothingAndCountsWhatARunWouldHold(t *testing.T) {
