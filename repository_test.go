@@ -36,9 +36,12 @@ var mayImport = map[string][]string{
 	"harness/shrink":   {"harness", "speakers", "topologies", "damping", "fib"},
 	"harness":          {"harness", "speakers", "topologies", "damping", "fib"},
 	"properties":       {"properties", "harness", "speakers", "topologies", "damping", "fib"},
-	"fuzz":             {"properties", "harness", "speakers", "topologies", "damping", "fib"},
-	"cmd":              {""},
-	"ci":               {""},
+
+	"properties/generate": {"harness", "speakers", "topologies", "damping", "fib"},
+	"fuzz":                {"properties", "harness", "speakers", "topologies", "damping", "fib"},
+	"cmd":                 {""},
+	"ci":                  {""},
+	"examples":            {""}, // modules of their own
 }
 
 type source struct {

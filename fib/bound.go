@@ -51,6 +51,9 @@ func Bound(alg Algorithm, shares []uint64, width int) float64 {
 	if alg.Validate() != nil || len(shares) == 0 || width < 1 || width > MaxWidth {
 		return math.Inf(1)
 	}
+	if alg == Minimax && len(shares) <= width && allEqual(shares) {
+		return 0 // ones are such a vector
+	}
 	var buf buffers
 	d := newDemand(shares, width, &buf)
 	if d.dropped > 0 {
@@ -76,6 +79,15 @@ func Bound(alg Algorithm, shares []uint64, width int) float64 {
 		return math.Inf(1)
 	}
 	return min(d.leastWeightBound(width), d.floorBound(d.scaleOf(alg, width), width))
+}
+
+func allEqual(shares []uint64) bool {
+	for _, s := range shares {
+		if s != shares[0] {
+			return false
+		}
+	}
+	return true
 }
 
 func (d *demand) minimaxBound(width int) float64 {

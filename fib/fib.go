@@ -6,7 +6,11 @@
 // The Example shows a table before and after one bundle degrades.
 package fib
 
-import "net/netip"
+import (
+	"math"
+	"net/netip"
+	"slices"
+)
 
 // Hop is one next hop of a prefix with the share of traffic it should get.
 type Hop struct {
@@ -28,6 +32,13 @@ type Entry struct {
 	Error      float64    // two-sided error for the shares of this prefix: what Reduce reported, or what a compromise costs
 	Dropped    []int32    // hops with a positive share that have no member
 	Compromise Compromise // what it has in place of what Reduce gave; empty: that
+}
+
+// Same tells whether two entries are alike in everything.
+func (e Entry) Same(f Entry) bool {
+	same := len(e.Members) == len(f.Members) && (len(e.Members) == 0 || &e.Members[0] == &f.Members[0] || slices.Equal(e.Members, f.Members))
+	return same && e.Prefix == f.Prefix && e.Group == f.Group && math.Float64bits(e.Error) == math.Float64bits(f.Error) &&
+		slices.Equal(e.Dropped, f.Dropped) && e.Compromise == f.Compromise
 }
 
 // Audit is what one device's table looks like against its profile's limits.

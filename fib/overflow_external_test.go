@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/netip"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -514,7 +515,9 @@ func runOverflow(t *testing.T, kind byte, ops []operation) {
 			asked[op.prefix] = op.hops
 		case errors.Is(err, fib.ErrFull):
 			twin := tableTwin{profile: p, algorithm: fib.Minimax}
-			checkRefused(t, table, entries, op.prefix, twin.vector(t, op.hops), down)
+			if !again || !reflect.DeepEqual(entries, table.Entries()) { // asked once more, it may stay as the first refusal left it
+				checkRefused(t, table, entries, op.prefix, twin.vector(t, op.hops), down)
+			}
 			if !again {
 				refusals++
 			}

@@ -28,11 +28,11 @@ func (j *judge) allowed(moment []transition) []state.SessionChange {
 	for _, t := range moment {
 		inOrder = append(inOrder, t.to)
 	}
+	if len(moment) == 1 {
+		return oneChange(moment[0])
+	}
 	m := newMerge()
 	m.add(inOrder, end)
-	if len(moment) == 1 {
-		return m.list()
-	}
 	all := inOrder
 	for _, order := range j.orders(moment) {
 		states := j.steps(order, moment)
@@ -44,6 +44,14 @@ func (j *judge) allowed(moment []transition) []state.SessionChange {
 		m.flows[f].times = max(m.flows[f].times, way.count(f))
 	}
 	return m.list()
+}
+
+// oneChange is what one transition by itself lets sessions be told, each flow once.
+func oneChange(t transition) (list []state.SessionChange) {
+	for _, c := range oracle.DiffOpenSessions(t.from, t.to, t.to) {
+		list = append(list, state.SessionChange{Dir: c.Dir, Prefix: int32(c.Prefix), Told: c.Told, Path: c.Path, Cut: c.Cut})
+	}
+	return list
 }
 
 // orders gives the transitions good news first and bad news first, each kind
@@ -83,16 +91,17 @@ func (j *judge) isGood(t transition) bool {
 // order. Those in which routes do not settle, which trials can bring about, are
 // left out: they come in no order of the bundles itself.
 func (j *judge) steps(order, moment []transition) []*oracle.State {
-	states := []*oracle.State{moment[0].from}
+	states, from := []*oracle.State{moment[0].from}, j.damped
 	w := j.heard()
 	j.remember(w.devices, moment[0].from)
 	for i := range moment {
 		moment[i].put(&w, before)
 	}
+	j.choose(w.devices)
 	for i := range order[:len(order)-1] {
 		order[i].put(&w, after)
-		if s := j.dampedOracle.StateOf(w.bundles, w.devices); s.Err() == nil {
-			states = append(states, s)
+		if s := j.dampedOracle.StateFrom(from, w.bundles, w.devices, nil); s.Err() == nil {
+			states, from = append(states, s), s
 		}
 	}
 	return append(states, moment[len(moment)-1].to)

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/bagrig/bagrig/damping"
-	"github.com/bagrig/bagrig/harness/oracle"
 	"github.com/bagrig/bagrig/harness/sim"
 	"github.com/bagrig/bagrig/harness/state"
 )
@@ -41,10 +40,11 @@ func (r *Rig) Clone(opts CloneOptions) (*Rig, error) {
 	}
 	made := *r
 	made.opts.Checks, made.opts.Observer = opts.Checks, opts.Observer
+	made.guards = newGuards(opts.Checks)
 	if opts.Observer == nil {
 		made.opts.Observer = silence{}
 	}
-	made.members, made.windows = slices.Clone(r.members), nil
+	made.members, made.windows, made.shown = slices.Clone(r.members), nil, nil
 	made.away, made.failing, made.transients = maps.Clone(r.away), r.failing.Clone(), nil
 	made.lost.part, made.lost.open = slices.Clone(r.lost.part), slices.Clone(r.lost.open)
 	own, err := engine.Clone()
@@ -59,6 +59,7 @@ func (r *Rig) Clone(opts CloneOptions) (*Rig, error) {
 	}
 	made.engine = own
 	made.watchTransients()
+	made.watchActions()
 	if made.judge, err = r.judge.clone(); err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func (j *judge) clone() (*judge, error) {
 		}
 	}
 	if j.remembers {
-		made.dampedOracle = oracle.NewPlaced(j.net.Topology, made.levels())
+		made.dampedOracle = j.dampedOracle.With(made.levels())
 	}
 	return &made, nil
 }

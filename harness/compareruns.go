@@ -191,7 +191,7 @@ func runBoth(ctx context.Context, sc *Scenario, opts RunOptions) (*state.Result,
 	second, err := runOne(ctx, sc.On(Sim), RunOptions{Checks: opts.SimChecks, Observer: opts.SimObserver, Schedule: opts.Schedule, keep: c.Keep})
 	c.End(err)
 	res, err := runOne(ctx, sc.On(GoBGP), RunOptions{
-		Checks: append(slices.Clone(opts.Checks), c), Observer: opts.Observer, Port: opts.Port, Budget: opts.Budget, Tap: opts.Tap,
+		Checks: append(slices.Clone(opts.Checks), c), Observer: opts.Observer, Port: opts.Port, Budget: opts.Budget, Capture: opts.Capture,
 		with: func(res *state.Result) {
 			res.Engine = Both
 			res.Elapsed += second.Elapsed

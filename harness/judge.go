@@ -24,13 +24,15 @@ type judge struct {
 	net           *state.Network
 	observed      *state.Snapshot // nil before the first quiet
 	seen          int             // counts what was observed, where that matters
-	remembers     bool            // damping with a memory stands on some told value
+	dampings      func(device, prefix int) *state.ToldDamping
+	remembers     bool // damping with a memory stands on some told value
 	bundles       []heardBundle
 	devices       []oracle.Device
 	first         []topologies.Settings // by device, as they were before the first event
 	dampedOracle  *oracle.Oracle
 	trueOracle    *oracle.Oracle
 	damped, truth *oracle.State
+	heardOf       *state.Snapshot // what was observed when damped was worked out
 	recent        map[string]*oracle.State
 	known         map[*topologies.Settings]uint64 // see numberOf
 	texts         map[string]uint64
@@ -59,9 +61,9 @@ func newJudge(net *state.Network, settings []topologies.Settings) (*judge, error
 	j := &judge{
 		net: net, recent: map[string]*oracle.State{}, forgetful: map[int]bool{}, devices: make([]oracle.Device, len(net.Topology.Devices)),
 		known: map[*topologies.Settings]uint64{}, texts: map[string]uint64{},
-		trueOracle: oracle.New(net.Topology, nil),
+		trueOracle: oracle.New(net.Topology, nil), dampings: net.ToldDampings(),
 	}
-	j.dampedOracle = oracle.NewPlaced(net.Topology, j.levels())
+	j.dampedOracle = j.trueOracle.With(j.levels())
 	j.first = settings
 	if j.first == nil {
 		j.first = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(j.devices))
@@ -83,14 +85,20 @@ func newJudge(net *state.Network, settings []topologies.Settings) (*judge, error
 
 // levels are the values that devices tell, by the damping of each place.
 func (j *judge) levels() oracle.Level {
-	at, known := j.net.ToldDampings(), map[int]func(damping.Value) damping.Value{}
+	at, known := j.dampings, map[int]func(damping.Value) damping.Value{}
+	levels := map[*state.ToldDamping]func(damping.Value) damping.Value{}
 	for d := range j.net.Topology.Devices {
+		j.remembers = j.remembers || j.net.IsExternal(d)
 		for p := range j.net.Topology.Prefixes {
 			t := at(d, p)
+			if levels[t] != nil {
+				continue
+			}
 			if known[t.Rule] == nil {
 				known[t.Rule] = level(t.Pipeline)
 			}
-			j.remembers = j.remembers || !t.Memoryless || j.net.IsExternal(d)
+			levels[t] = known[t.Rule]
+			j.remembers = j.remembers || !t.Memoryless
 		}
 	}
 	return func(device, prefix int, in damping.Value) damping.Value {
@@ -102,10 +110,10 @@ func (j *judge) levels() oracle.Level {
 			if told := j.observed.Devices[device].Routes[prefix].Told; told.Present {
 				return observed(told)
 			}
-			return known[t.Rule](in)
+			return levels[t](in)
 		}
 		if t.Memoryless || j.observed == nil {
-			return known[t.Rule](in)
+			return levels[t](in)
 		}
 		return observed(j.observed.Devices[device].Routes[prefix].Told)
 	}
@@ -191,7 +199,32 @@ func (j *judge) dampedState(toCome ...transition) *oracle.State {
 	}
 	j.remember(w.devices, j.damped)
 	j.choose(w.devices)
-	return j.state("damped", j.dampedOracle, w)
+	from, retold := j.damped, []oracle.Place(nil)
+	if j.heardOf != j.observed {
+		from, retold = j.retold()
+	}
+	j.heardOf = j.observed
+	return j.state("damped", j.dampedOracle, w, from, retold)
+}
+
+// retold is the damped state, with the places where the speakers tell otherwise since
+// it was worked out; nil where nothing had been observed then.
+func (j *judge) retold() (from *oracle.State, places []oracle.Place) {
+	if j.heardOf == nil {
+		return nil, nil
+	}
+	for d := range j.observed.Devices {
+		was, now := j.heardOf.Devices[d].Routes, j.observed.Devices[d].Routes
+		if len(now) == 0 || &was[0] == &now[0] {
+			continue
+		}
+		for p := range now {
+			if !now[p].Told.SameValue(was[p].Told) {
+				places = append(places, oracle.Place{Device: d, Prefix: p})
+			}
+		}
+	}
+	return j.damped, places
 }
 
 // choose gives the external devices the paths that they tell on.
@@ -236,10 +269,11 @@ func (j *judge) trueState() *oracle.State {
 	for _, b := range j.bundles {
 		w.bundles = append(w.bundles, oracle.Bundle{Capacity: b.there, Closed: b.closed})
 	}
-	return j.state("true", j.trueOracle, w)
+	return j.state("true", j.trueOracle, w, j.truth, nil)
 }
 
-func (j *judge) state(which string, o *oracle.Oracle, w world) *oracle.State {
+// state is that of a world, worked out from another state.
+func (j *judge) state(which string, o *oracle.Oracle, w world, from *oracle.State, retold []oracle.Place) *oracle.State {
 	key := j.key(which, w)
 	if s, ok := j.recent[key]; ok {
 		return s
@@ -247,7 +281,7 @@ func (j *judge) state(which string, o *oracle.Oracle, w world) *oracle.State {
 	if len(j.recent) >= recentStates {
 		clear(j.recent)
 	}
-	s := o.StateOf(w.bundles, w.devices)
+	s := o.StateFrom(from, w.bundles, w.devices, retold)
 	j.recent[key] = s
 	return s
 }
@@ -494,11 +528,20 @@ func (j *judge) setDevice(c state.Change) error {
 	return nil
 }
 
+// settings are those of all devices now.
+func (j *judge) settings() []*topologies.Settings {
+	list := make([]*topologies.Settings, len(j.devices))
+	for i := range j.devices {
+		list[i] = j.devices[i].Settings
+	}
+	return list
+}
+
 // asAtFirst tells whether all devices are in service, have the settings that
 // they had before the first event, and have ended no session.
 func (j *judge) asAtFirst() bool {
 	for i, d := range j.devices {
-		if d.Drain != topologies.Live || !reflect.DeepEqual(*d.Settings, j.first[i]) {
+		if d.Drain != topologies.Live || d.Settings != &j.first[i] && !reflect.DeepEqual(*d.Settings, j.first[i]) {
 			return false
 		}
 	}

@@ -72,8 +72,8 @@ type timedChange struct {
 type openRow struct {
 	row  state.Row
 	ends []int // devices at which its changes are seen first
-	told map[[2]int]bool
-	sets map[[2]int]bool
+	told state.Places
+	sets state.Places
 	true bool // a true state changed
 	lost bool // what a bundle loses unseen changed
 	log  []state.NLRI
@@ -169,7 +169,7 @@ func (w *window) openDue() error {
 		}
 		row := &openRow{
 			row:  state.Row{Index: r.played, Event: e, Start: r.Now(), Effect: state.NoEffect},
-			told: map[[2]int]bool{}, sets: map[[2]int]bool{},
+			told: r.places(), sets: r.places(),
 		}
 		r.played++
 		r.engine.Mark(r.mark())
@@ -271,7 +271,25 @@ func (w *window) applyNow(ctx context.Context) (changes []state.Change, causes [
 	}
 	all := slices.Concat(changes, noticed)
 	w.fall(all)
-	return changes, causes, heard, r.engine.Apply(ctx, all)
+	return changes, causes, heard, r.engine.Apply(ctx, restartsLast(all))
+}
+
+// restartsLast lets a speaker that starts again know what becomes of its bundles at
+// the same moment: it waits for no neighbour whose session does not come back.
+func restartsLast(changes []state.Change) []state.Change {
+	first := slices.IndexFunc(changes, func(c state.Change) bool { return c.Kind == state.StartAgain })
+	if first < 0 {
+		return changes
+	}
+	late := func(c state.Change) int {
+		switch c.Kind {
+		case state.SetMembers, state.Fail, state.Notice:
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(changes[first:], func(a, b state.Change) int { return cmp.Compare(late(a), late(b)) })
+	return changes
 }
 
 // comes is when the next thing happens that is not the speakers' own: a change, a
@@ -353,20 +371,20 @@ func (w *window) happened(changes []state.Change, transitions []transition) {
 // roundWatch shows every round of the window to the checks that want to see
 // it, or is nil where none does.
 func (w *window) roundWatch() func() {
-	var checks []state.RoundCheck
-	for _, c := range w.rig.opts.Checks {
-		if rc, ok := c.(state.RoundCheck); ok {
-			checks = append(checks, rc)
+	var guards []*guard
+	for _, g := range w.rig.guards {
+		if _, ok := g.check.(state.RoundCheck); ok {
+			guards = append(guards, g)
 		}
 	}
-	drains := func(e state.Event) bool { return e.Kind == "drain" }
-	if len(checks) == 0 || !slices.ContainsFunc(w.public.Events, drains) {
+	planned := func(e state.Event) bool { return e.Kind == "drain" || e.Kind == "restart" }
+	if len(guards) == 0 || !slices.ContainsFunc(w.public.Events, planned) {
 		return nil // of the rules so far only drain's looks at rounds
 	}
 	return func() {
 		m := &state.Moment{Network: w.rig.net, Snapshot: w.rig.engine.Snapshot(), Baseline: w.rig.baseline}
-		for _, c := range checks {
-			c.LookRound(m, w.public.Events)
+		for _, g := range guards {
+			g.run(m.Snapshot.Time-m.Baseline.Time, "LookRound", func() { g.check.(state.RoundCheck).LookRound(m, w.public.Events) })
 		}
 	}
 }
@@ -378,6 +396,8 @@ func (w *window) settleFailure(due *timedChange) bool {
 	switch {
 	case c.Kind == state.Notice:
 		return r.judge.bundles[c.Bundle].unseen
+	case c.Kind == state.Reset:
+		return r.members[c.Bundle] > 0 // it may have failed at this moment, and has no session to reset
 	case c.Kind != state.Fail && (c.Kind != state.SetMembers || c.Members > 0):
 		return true
 	case r.sessionless(c.Bundle):
@@ -462,13 +482,12 @@ func (w *window) account(t transition) *openRow {
 		row = w.last
 	}
 	for _, c := range oracle.Diff(t.from, t.to) {
-		at := [2]int{c.Device, c.Prefix}
 		if c.Told {
-			row.told[at] = true
+			row.told.Add(c.Device, c.Prefix)
 			row.row.Last = w.rig.Now() - row.row.Start
 		}
 		if c.Weights {
-			row.sets[at] = true
+			row.sets.Add(c.Device, c.Prefix)
 		}
 	}
 	return row
@@ -503,7 +522,7 @@ func (w *window) finished() []state.Row {
 	var rows []state.Row
 	for _, o := range w.rows {
 		row := o.row
-		row.Told, row.Sets = len(o.told), len(o.sets)
+		row.Told, row.Sets = o.told.Len(), o.sets.Len()
 		switch {
 		case row.Told > 0:
 			row.Effect = state.Changed

@@ -32,16 +32,18 @@ type Options struct {
 	Observer state.Observer
 	Engine   string        // GoBGP or Sim; empty = GoBGP
 	Schedule sim.Schedule  // of Sim
+	Tap      sim.NewTap    // of Sim, which alone can have one; nil = there is none
 	Port     int           // see live.Options
 	Budget   time.Duration // see live.Options
 	// External are the devices that are no speakers of the rig, by name; on GoBGP only.
 	// Where there are any, and Settings is nil, all speakers tell link bandwidth in both
 	// transitivities, since most others do not pass the default one on.
 	External map[string]state.External
-	Outside  live.Outside // how External are reached
-	Tap      live.Tapper  // gets what the wires carry; on GoBGP only
+	Outside  live.Outside  // how External are reached
+	Capture  live.Capturer // gets what the wires carry; on GoBGP only
 
-	keep func(*state.Moment) // hears of every moment that checks look at
+	keep   func(*state.Moment) // hears of every moment that checks look at
+	guards []*guard            // of Checks; nil = made anew
 }
 
 // The engines that run the speakers.
@@ -60,6 +62,7 @@ type Rig struct {
 	engine state.Engine
 	judge  *judge
 	wear   *wear
+	guards []*guard // of the checks
 
 	misTold misTold
 	lost    losses
@@ -77,6 +80,7 @@ type Rig struct {
 	zero     *atomic.Int64 // epoch, for any goroutine
 	baseline *state.Snapshot
 	snapshot *state.Snapshot
+	shown    *state.Moment // that checks saw last; nil = none
 	bringUp  state.Counters
 
 	established, quiet time.Duration
@@ -114,6 +118,9 @@ func Start(ctx context.Context, opts Options) (_ *Rig, err error) {
 		opts: opts, zero: new(atomic.Int64), members: fullMembers(opts.Topology), away: map[int32]bool{}, failing: state.NewFailing(opts.Topology),
 		net: &state.Network{Topology: opts.Topology, Index: opts.Topology.Index(), Damping: opts.Damping, Plan: opts.Plan, Hardware: opts.Hardware, External: external},
 	}
+	if r.guards = opts.guards; r.guards == nil {
+		r.guards = newGuards(opts.Checks)
+	}
 	r.lost = losses{net: r.net, part: make([]float64, len(opts.Topology.Bundles)), open: make([]int, len(opts.Topology.Bundles))}
 	if r.judge, err = newJudge(r.net, opts.Settings); err != nil {
 		return nil, err
@@ -132,10 +139,13 @@ func (r *Rig) newEngine() (state.Engine, error) {
 	o := r.opts
 	switch o.Engine {
 	case "", GoBGP:
+		if o.Tap != nil {
+			return nil, fmt.Errorf("engine %q: it has a tap: want %q", GoBGP, Sim)
+		}
 		e, err := live.New(live.Options{
 			Topology: o.Topology, Damping: o.Damping, Plan: o.Plan, Settings: o.Settings, Hardware: o.Hardware, Compare: o.Compare,
 			Port: o.Port, Budget: o.Budget, Progress: o.Observer.Progress, Entries: r.entries(),
-			External: r.net.External, Outside: o.Outside, Tap: r.tapped(),
+			External: r.net.External, Outside: o.Outside, Capture: r.captured(),
 		})
 		if err != nil {
 			return nil, err
@@ -147,7 +157,7 @@ func (r *Rig) newEngine() (state.Engine, error) {
 		}
 		e, err := sim.New(sim.Options{
 			Topology: o.Topology, Damping: o.Damping, Plan: o.Plan, Settings: o.Settings, Hardware: o.Hardware, Compare: o.Compare,
-			Schedule: o.Schedule, Progress: o.Observer.Progress, Entries: r.entries(),
+			Schedule: o.Schedule, Tap: o.Tap, Progress: o.Observer.Progress, Entries: r.entries(),
 		})
 		if err != nil {
 			return nil, err
@@ -157,21 +167,21 @@ func (r *Rig) newEngine() (state.Engine, error) {
 	return nil, fmt.Errorf("engine %q: want one of %q", o.Engine, Engines())
 }
 
-// tapped gives Options.Tap the time since the baseline, or the engine's until then.
-func (r *Rig) tapped() live.Tapper {
-	if r.opts.Tap == nil {
+// captured gives Options.Capture the time since the baseline, or the engine's until then.
+func (r *Rig) captured() live.Capturer {
+	if r.opts.Capture == nil {
 		return nil
 	}
-	return &sinceBaseline{r.opts.Tap, r.zero}
+	return &sinceBaseline{r.opts.Capture, r.zero}
 }
 
 type sinceBaseline struct {
-	live.Tapper
+	live.Capturer
 	zero *atomic.Int64
 }
 
 func (s *sinceBaseline) Message(dir state.Direction, virtual time.Duration, message []byte) {
-	s.Tapper.Message(dir, virtual-time.Duration(s.zero.Load()), message)
+	s.Capturer.Message(dir, virtual-time.Duration(s.zero.Load()), message)
 }
 
 // ErrNoWires means that something needs real sessions, and the engine has none.
@@ -183,7 +193,7 @@ func (o Options) needsWires() error {
 	case len(o.External) > 0:
 		name := slices.Sorted(maps.Keys(o.External))[0]
 		return fmt.Errorf("external %q: %w that could reach it: want engine %s", name, ErrNoWires, GoBGP)
-	case o.Tap != nil:
+	case o.Capture != nil:
 		return fmt.Errorf("captures: %w, so that there is nothing to capture: want engine %s", ErrNoWires, GoBGP)
 	}
 	return nil
@@ -245,6 +255,7 @@ func (r *Rig) bringUpNetwork(ctx context.Context) error {
 	r.snapshot = r.engine.Snapshot()
 	r.baseline = r.snapshot
 	r.watchTransients()
+	r.watchActions()
 	if err := r.judge.settleFirst(r.snapshot); err != nil {
 		return err
 	}
@@ -263,6 +274,23 @@ func (r *Rig) watchTransients() {
 	if ok && r.opts.Schedule.Mode == sim.Timed && slices.ContainsFunc(r.opts.Checks, wants) {
 		r.transients = e.Watch()
 	}
+}
+
+// places is an empty set of places of the network.
+func (r *Rig) places() state.Places {
+	return state.NewPlaces(len(r.net.Topology.Devices), len(r.net.Topology.Prefixes))
+}
+
+// watchActions lets the engine write down what speakers do, where a check wants it.
+func (r *Rig) watchActions() {
+	if e, ok := r.engine.(state.ActionRecorder); ok {
+		e.RecordActions(slices.ContainsFunc(r.guards, wantsActions))
+	}
+}
+
+func wantsActions(g *guard) bool {
+	_, ok := g.check.(state.OrderCheck)
+	return ok
 }
 
 // mark names the event that started last, as hardware audits have it.
@@ -311,12 +339,31 @@ func (r *Rig) BringUp() (c state.Counters, established, quiet time.Duration) {
 
 // Verdict tells whether every check held so far.
 func (r *Rig) Verdict() state.Verdict {
-	for _, c := range r.opts.Checks {
-		if c.Outcome().Violated > 0 {
+	for _, o := range r.Outcomes() {
+		if o.Violated > 0 {
 			return state.Violated
 		}
 	}
 	return state.Held
+}
+
+// Outcomes are what the checks found so far, in their order. One that panicked
+// counts as violated, with its stack; its own Outcome does not say so.
+func (r *Rig) Outcomes() []state.Outcome { return outcomesOf(r.guards) }
+
+// Watch adds checks that follow the network from now on: the baseline that they are
+// shown is the one of its start, and the first moment is the present one.
+func (r *Rig) Watch(checks ...state.Check) {
+	added := newGuards(checks)
+	r.opts.Checks = append(r.opts.Checks[:len(r.opts.Checks):len(r.opts.Checks)], checks...)
+	r.guards = append(r.guards[:len(r.guards):len(r.guards)], added...)
+	if r.transients == nil {
+		r.watchTransients()
+	}
+	if slices.ContainsFunc(added, wantsActions) {
+		r.watchActions()
+	}
+	r.show(r.moment(nil, true), added)
 }
 
 // Windows is what each window did so far.
@@ -335,17 +382,36 @@ func (r *Rig) Now() time.Duration { return r.engine.Now() - r.epoch }
 // look shows the network to all checks.
 func (r *Rig) look(w *state.Window, settled bool) {
 	r.wear.see(r.snapshot, r.mark())
-	m := &state.Moment{
-		Network: r.net, Snapshot: r.snapshot, Settled: settled, Baseline: r.baseline,
-		Damped: r.judge.damped, True: r.judge.truth, Full: r.fullHealth(), Window: w,
-	}
+	m := r.moment(w, settled)
+	m.Since = r.since(m)
 	if r.opts.keep != nil {
 		r.opts.keep(m)
 	}
-	for _, c := range r.opts.Checks {
-		before := c.Outcome().Violated
-		c.Look(m)
-		r.reportNew(c.Outcome(), before)
+	if e, ok := r.engine.(state.ActionRecorder); ok && slices.ContainsFunc(r.guards, wantsActions) {
+		done := e.TakeActions()
+		for _, g := range r.guards {
+			if wantsActions(g) {
+				g.run(m.Snapshot.Time-m.Baseline.Time, "LookOrder", func() { g.check.(state.OrderCheck).LookOrder(m, done) })
+			}
+		}
+	}
+	r.show(m, r.guards)
+}
+
+func (r *Rig) moment(w *state.Window, settled bool) *state.Moment {
+	return &state.Moment{
+		Network: r.net, Dampings: r.judge.dampings, Snapshot: r.snapshot, Settled: settled, Baseline: r.baseline,
+		Damped: r.judge.damped, True: r.judge.truth, Full: r.fullHealth(), Window: w,
+		Settings: r.judge.settings(),
+	}
+}
+
+// show lets some of the checks look at a moment.
+func (r *Rig) show(m *state.Moment, guards []*guard) {
+	for _, g := range guards {
+		before := g.outcome().Violated
+		g.look(m)
+		r.reportNew(g.outcome(), before)
 	}
 }
 

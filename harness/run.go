@@ -17,18 +17,20 @@ type RunOptions struct {
 	Checks   []state.Check
 	Observer state.Observer
 	Schedule sim.Schedule  // of the sim engine
+	Tap      sim.NewTap    // of the sim engine, which alone can have one; nil = there is none
 	Port     int           // see live.Options
 	Budget   time.Duration // see live.Options
 	Outside  live.Outside  // how external devices are reached
-	Tap      live.Tapper   // gets what the wires carry; on GoBGP only
+	Capture  live.Capturer // gets what the wires carry; on GoBGP only
 
 	// Of the run on sim, where the scenario's engine is Both: the others are then
 	// those of the run on gobgp. A check follows one run, so these are others.
 	SimChecks   []state.Check
 	SimObserver state.Observer
 
-	keep func(*state.Moment) // hears of every moment
-	with func(*state.Result) // completes the result before observers hear of it
+	keep   func(*state.Moment) // hears of every moment
+	guards []*guard            // of Checks
+	with   func(*state.Result) // completes the result before observers hear of it
 }
 
 // Run plays a scenario on a network of its own and returns what it found. An
@@ -49,9 +51,15 @@ func runOne(ctx context.Context, sc *Scenario, opts RunOptions) (*state.Result, 
 	started := time.Now()
 	res := &state.Result{Scenario: sc.Name, Engine: sc.Engine, Seed: sc.Seed, Topology: sc.Topology.Summary()}
 	opts.Observer.Record(state.Record{Kind: "start", Event: -1, Text: res.Topology, Result: res})
+	opts.guards = newGuards(opts.Checks)
 	err := play(ctx, sc, opts, res)
-	for _, c := range opts.Checks {
-		res.Outcomes = append(res.Outcomes, outcomes(c)...)
+	for _, g := range opts.guards {
+		if w, ok := g.check.(state.Watcher); ok && g.broken == nil {
+			w.Ended(err)
+			res.Reached = w.Reached()
+			continue
+		}
+		res.Outcomes = append(res.Outcomes, outcomes(g.outcome())...)
 	}
 	res.Outcomes = append(res.Outcomes, sc.Thresholds.outcomes(res.Rows)...)
 	for i := range res.Outcomes {
@@ -98,8 +106,7 @@ func play(ctx context.Context, sc *Scenario, opts RunOptions, res *state.Result)
 
 // outcomes are that of a check, and one for each external device of which the rule
 // would have had to see more than it tells.
-func outcomes(c state.Check) []state.Outcome {
-	whole := c.Outcome()
+func outcomes(whole state.Outcome) []state.Outcome {
 	list := []state.Outcome{whole}
 	for i, u := range whole.NotObservable {
 		text := fmt.Sprintf("not observable at %s: %s", u.Device, u.What)
@@ -116,8 +123,8 @@ func outcomes(c state.Check) []state.Outcome {
 func (sc *Scenario) rigOptions(opts RunOptions) Options {
 	return Options{
 		Topology: sc.Topology, Damping: sc.Damping, Plan: sc.Plan, Settings: sc.Settings, Hardware: sc.Hardware, Compare: sc.Compare, Checks: opts.Checks,
-		Observer: opts.Observer, Engine: sc.Engine, Schedule: opts.Schedule, Port: opts.Port, Budget: opts.Budget,
-		External: sc.External, Outside: opts.Outside, Tap: opts.Tap, keep: opts.keep,
+		Observer: opts.Observer, Engine: sc.Engine, Schedule: opts.Schedule, Tap: opts.Tap, Port: opts.Port, Budget: opts.Budget,
+		External: sc.External, Outside: opts.Outside, Capture: opts.Capture, keep: opts.keep, guards: opts.guards,
 	}
 }
 

@@ -192,11 +192,55 @@ func TestAnInterruptedRunKeepsWhatWasSeen(t *testing.T) {
 	}
 }
 
-func TestAPanicInACheckEndsTheRunInOrder(t *testing.T) {
-	check := &stub{look: func(*state.Moment) { panic("boom") }}
-	res, err := Run(context.Background(), read(t, oneDegrade), RunOptions{Checks: []state.Check{check}})
-	if err == nil || !strings.Contains(err.Error(), "panic: boom") || res.Verdict != state.Failed {
-		t.Errorf("got %v and %v, want the panic as an error", res.Verdict, err)
+// bomb is a check that panics wherever it is told to.
+type bomb struct {
+	stub
+	name, outcome, round string
+}
+
+func (b *bomb) Outcome() state.Outcome {
+	if b.outcome != "" {
+		panic(b.outcome)
+	}
+	return state.Outcome{Name: b.name, Exercised: 2}
+}
+
+func (b *bomb) Name() string { return b.name }
+
+func (b *bomb) LookRound(*state.Moment, []state.Event) {
+	if b.round != "" {
+		panic(b.round)
+	}
+}
+
+func TestACheckThatPanicsIsViolatedWithItsStackAndTheOthersGoOn(t *testing.T) {
+	drain := "topology: prometheus-mini\nevents:\n  - drain: {device: r1-bag1, state: warm}\n"
+	looks := 0
+	checks := []state.Check{
+		&bomb{name: "look", stub: stub{look: func(m *state.Moment) {
+			if m.Window != nil {
+				panic("boom look")
+			}
+		}}},
+		&bomb{name: "outcome", outcome: "boom outcome"},
+		&bomb{name: "round", round: "boom round", stub: stub{look: func(*state.Moment) {}}},
+		&stub{look: func(*state.Moment) { looks++ }},
+	}
+	res, err := Run(context.Background(), read(t, drain), RunOptions{Checks: checks})
+	if err != nil || res.Verdict != state.Violated {
+		t.Fatalf("got %v and %v, want %v", res.Verdict, err, state.Violated)
+	}
+	for _, o := range res.Outcomes[:3] {
+		if o.Violated != 1 || len(o.Violations) != 1 || o.Held() {
+			t.Errorf("%s: got %+v, want one violation", o.Name, o)
+			continue
+		}
+		if text := o.Violations[0].Text; !strings.Contains(text, "boom "+o.Name) || !strings.Contains(text, "goroutine") || !strings.Contains(text, "run_test.go") {
+			t.Errorf("%s: got %q, want the panic and its stack", o.Name, text)
+		}
+	}
+	if looks < 2 {
+		t.Errorf("the check beside them looked %d times, want 2 or more", looks)
 	}
 }
 

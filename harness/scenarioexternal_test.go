@@ -119,7 +119,7 @@ func TestTheSimulatorHasNoWires(t *testing.T) {
 		t.Fatal(err)
 	}
 	external := map[string]state.External{"r1-bag1": {Address: netip.MustParseAddr("192.0.2.1")}}
-	for _, opts := range []harness.Options{{External: external}, {Tap: nothing{}}} {
+	for _, opts := range []harness.Options{{External: external}, {Capture: nothing{}}} {
 		opts.Topology, opts.Engine = topology, harness.Sim
 		if _, err := harness.Start(context.Background(), opts); !errors.Is(err, harness.ErrNoWires) {
 			t.Errorf("got %v, want %v", err, harness.ErrNoWires)
@@ -127,7 +127,7 @@ func TestTheSimulatorHasNoWires(t *testing.T) {
 	}
 }
 
-// nothing is a Tapper that keeps nothing.
+// nothing is a Capturer that keeps nothing.
 type nothing struct{}
 
 func (nothing) Opened(int32, [2]netip.Addr)                    {}

@@ -85,7 +85,9 @@ func agree(ctx context.Context, b bout) (d *duel, err error) {
 		if b.checks != nil {
 			d.rules[i] = b.checks()
 		}
-		o.Checks = append(slices.Clone(d.rules[i]), &d.seen[i])
+		all, note := watched(append(slices.Clone(d.rules[i]), &d.seen[i]))
+		o.Checks = all
+		defer func() { err = errors.Join(err, note(err)) }()
 		if d.rigs[i], err = harness.Start(ctx, o); err != nil {
 			return d, fmt.Errorf("%s: %w", engine, err)
 		}

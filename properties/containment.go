@@ -26,6 +26,7 @@ import (
 // damping.Law.Adverts of the window's time.
 type Containment struct {
 	ledger
+	constants
 	tally    Tally
 	remember []bool          // by prefix: some device damps it, or what it follows from, with a memory; nil = not known yet
 	owed     map[flow]permit // of windows in which UPDATEs were held
@@ -126,9 +127,9 @@ func compareFlows(a, b flow) int {
 
 // allowance is what every flow may carry in a window.
 func (c *Containment) allowance(m *state.Moment) func(flow) permit {
-	byGraph, dampings := allowance(m.Window.Allowed), m.ToldDampings()
-	if c.remember == nil {
-		c.learn(m, dampings)
+	byGraph := allowance(m.Window.Allowed)
+	if c.constants.learn(m) {
+		c.learnPrefixes(m)
 	}
 	// Communities alone change where a device is drained or set otherwise, or an
 	// aggregate takes a prefix's place above.
@@ -136,6 +137,9 @@ func (c *Containment) allowance(m *state.Moment) func(flow) permit {
 		slices.ContainsFunc(m.Topology.Prefixes, func(p topologies.Prefix) bool { return p.Aggregate != nil && p.Aggregate.Suppress })
 	received := map[[2]int]int{}
 	for i := range m.Window.Log {
+		if !slices.Contains(c.remember, true) {
+			break // law 2 has no say
+		}
 		n := &m.Window.Log[i]
 		to, _ := peer(m.Network, sender(m.Network, n.Dir), n.Dir.Bundle)
 		received[[2]int{to, int(n.Prefix)}]++
@@ -148,7 +152,7 @@ func (c *Containment) allowance(m *state.Moment) func(flow) permit {
 			return p
 		}
 		from := sender(m.Network, f.dir)
-		law := dampings(from, int(f.prefix)).Law
+		law := c.dampings(from, int(f.prefix)).Law
 		causes := m.Window.Own[from]
 		for _, p := range c.family[f.prefix] {
 			causes += received[[2]int{from, p}]
@@ -169,15 +173,15 @@ func (c *Containment) owe(w *state.Window) {
 	}
 }
 
-// learn works out which prefixes follow from one another, and of which damping
+// learnPrefixes works out which prefixes follow from one another, and of which damping
 // with a memory is on the way: an aggregate changes because its more-specifics do,
 // and they are told otherwise because it does.
-func (c *Containment) learn(m *state.Moment, dampings func(device, prefix int) *state.ToldDamping) {
+func (c *Containment) learnPrefixes(m *state.Moment) {
 	c.remember, c.family = make([]bool, len(m.Topology.Prefixes)), make([][]int, len(m.Topology.Prefixes))
 	for p := range c.remember {
 		c.family[p] = append(c.family[p], p)
 		for d := range m.Topology.Devices {
-			c.remember[p] = c.remember[p] || !dampings(d, p).Memoryless
+			c.remember[p] = c.remember[p] || !c.dampings(d, p).Memoryless
 		}
 	}
 	for a, prefix := range m.Topology.Prefixes {
@@ -272,8 +276,8 @@ func sender(n *state.Network, dir state.Direction) int {
 	return n.Index.Ends[dir.Bundle][0]
 }
 
-// counted is an NLRI that counts against the limit.
-type counted struct {
+// againstLimit is an NLRI that counts against the limit.
+type againstLimit struct {
 	last, now heard
 	nlri      *state.NLRI
 	idle      bool // it brought no new value and no presence
@@ -281,7 +285,7 @@ type counted struct {
 
 // judge follows one flow through a window.
 func (c *Containment) judge(m *state.Moment, f flow, log []state.NLRI, p permit, dumps []int) {
-	var against []counted
+	var against []againstLimit
 	last, others, exported := heardBefore(m, f), p.path, 0
 	if p.law {
 		exported = p.path
@@ -310,7 +314,7 @@ func (c *Containment) judge(m *state.Moment, f flow, log []state.NLRI, p permit,
 			continue // what replaces it counts by what it changes against the value before
 		case p.path > 0 && last.present && now.present && last.sameValue(now) && last.path != now.path:
 			c.tally.Path++
-		case i+1 < len(log) && now.present && now.path != last.path && c.strays(m, f, now.path):
+		case i+1 < len(log) && now.present && now.path != last.path && strays(m, f, now.path):
 			c.tally.Hunt++
 			hunting = true
 			continue // what follows counts by what it changes against the state before
@@ -324,7 +328,7 @@ func (c *Containment) judge(m *state.Moment, f flow, log []state.NLRI, p permit,
 			others--
 		default:
 			c.tally.Counted++
-			against = append(against, counted{last, now, n, last.sameValue(now)})
+			against = append(against, againstLimit{last, now, n, last.sameValue(now)})
 		}
 		last, hunting = now, false
 	}
@@ -345,7 +349,7 @@ func (c *Containment) judge(m *state.Moment, f flow, log []state.NLRI, p permit,
 
 // strays tells whether an AS_PATH is none that the graph has for the flow, before
 // the window or after it.
-func (c *Containment) strays(m *state.Moment, f flow, path uint64) bool {
+func strays(m *state.Moment, f flow, path uint64) bool {
 	from := sender(m.Network, f.dir)
 	for _, j := range []state.Judge{m.Window.Before, m.Damped} {
 		told := j.Route(from, int(f.prefix)).Told
@@ -358,9 +362,9 @@ func (c *Containment) strays(m *state.Moment, f flow, path uint64) bool {
 
 // report lists the NLRI beyond the limit: first those that brought nothing
 // new, then the last ones.
-func (c *Containment) report(m *state.Moment, f flow, against []counted, p permit, excess int) {
+func (c *Containment) report(m *state.Moment, f flow, against []againstLimit, p permit, excess int) {
 	slices.Reverse(against)
-	slices.SortStableFunc(against, func(a, b counted) int {
+	slices.SortStableFunc(against, func(a, b againstLimit) int {
 		switch {
 		case a.idle == b.idle:
 			return 0
@@ -380,7 +384,7 @@ func (c *Containment) report(m *state.Moment, f flow, against []counted, p permi
 }
 
 // reason says what an NLRI did, as far as it explains why it is too many.
-func (a counted) reason(n *state.Network) string {
+func (a againstLimit) reason(n *state.Network) string {
 	text := func(h heard) string { return valueText(n, h.present, h.valued, h.value) }
 	switch {
 	case !a.now.present && !a.last.present:

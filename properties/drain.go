@@ -8,9 +8,9 @@ import (
 // HitlessName is the name of the rule, as verdicts and reports print it.
 const HitlessName = "drain is hitless"
 
-// Hitless is the rule "drain is hitless": while devices are drained or put back,
-// and nothing else happens, no traffic that spines send is lost between two
-// rounds. A device is taken out warm first, so that traffic has moved off before
+// Hitless is the rule "drain is hitless": while devices are drained or put back, or
+// their speakers restart, and nothing else happens, no traffic that spines send is lost
+// between two rounds. While a speaker is away hardware forwards as before. A device is taken out warm first, so that traffic has moved off before
 // it withdraws; one that is drained at once loses what is under way to it.
 type Hitless struct {
 	ledger
@@ -37,7 +37,7 @@ func (c *Hitless) Look(*state.Moment) {}
 // and prefix that it sends traffic for.
 func (c *Hitless) LookRound(m *state.Moment, events []state.Event) {
 	for _, e := range events {
-		if e.Kind != "drain" {
+		if e.Kind != "drain" && e.Kind != "restart" {
 			return
 		}
 	}

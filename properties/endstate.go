@@ -13,37 +13,79 @@ import (
 // no UPDATEs are held,
 // every device holds, for every prefix, what the graph says: the candidates,
 // the multipath set with its shares, the bottleneck value and what it tells.
-// Hardware forwards over that set and over nothing else. Of an external device it
-// is what it tells over each of its sessions.
-type EndState struct{ ledger }
+// Hardware forwards over that set and over nothing else. That a bundle on trial gives
+// way is judged before that, at every quiet: once all is settled no trial is left. Of
+// an external device it is what it tells over each of its sessions.
+type EndState struct {
+	ledger
+	constants
+	news    news
+	answers answers
+}
 
 // NewEndState returns the check. Its worst value is the most routes that were
 // not as they should at one moment.
 func NewEndState() *EndState {
-	return &EndState{newLedger(EndStateName, 0, "routes")}
+	return &EndState{ledger: newLedger(EndStateName, 0, "routes")}
 }
 
 // Look implements state.Check. It counts as exercised once per route compared.
 func (c *EndState) Look(m *state.Moment) {
-	if !m.Settled || len(m.Snapshot.Held) > 0 {
+	c.learn(m)
+	c.news.hear(m)
+	if len(m.Snapshot.Held) > 0 {
+		return
+	}
+	if !m.Settled {
+		c.trials(m)
 		return
 	}
 	if err := m.Damped.Err(); err != nil {
 		c.violate(m, "oracle", "no end state to compare with: %v", err)
 		return
 	}
-	wrong, dampings := 0, m.ToldDampings()
-	for d := range m.Snapshot.Devices {
-		external := c.unseen(m, d, "its candidates, sets, shares, bottleneck values and next hops in hardware; what it tells is judged")
+	wrong, todo := 0, c.news.takeRoutes()
+	for d := range m.Topology.Devices {
+		if !c.unseen(m, d, "its candidates, sets, shares, bottleneck values and next hops in hardware; what it tells is judged") {
+			c.found.Exercised += len(m.Topology.Prefixes)
+		}
+	}
+	for d, p := range todo.All() {
+		if m.IsExternal(d) {
+			wrong += c.compareExternal(m, c.dampings(d, p), d, p)
+			continue
+		}
+		if text := c.compare(m, d, p); text != "" {
+			wrong++
+			c.violate(m, at(m.Network, d, p), "%s", text)
+			c.news.routes.Add(d, p)
+		}
+	}
+	c.worst(float64(wrong))
+}
+
+// trials judges that devices send nothing over a bundle on trial where they have another
+// next hop for the prefix. A snapshot has what a bundle's first end knows of it, so
+// that each device is judged by the bundles of which it is that.
+func (c *EndState) trials(m *state.Moment) {
+	wrong := 0
+	for b := range m.Snapshot.Bundles {
+		if !m.Snapshot.Bundles[b].Trial {
+			continue
+		}
+		d := m.Index.Ends[b][0]
 		for p := range m.Snapshot.Devices[d].Routes {
-			if external {
-				wrong += c.compareExternal(m, dampings(d, p), d, p)
-				continue
+			members, other := m.Snapshot.Devices[d].Routes[p].FIB.Members, int32(-1)
+			on := slices.ContainsFunc(members, func(w fib.Weighted) bool { return w.ID == int32(b) })
+			for _, w := range members {
+				if w.ID >= 0 && int(w.ID) < len(m.Snapshot.Bundles) && m.Index.Ends[w.ID][0] == d && !m.Snapshot.Bundles[w.ID].Trial {
+					other = w.ID
+				}
 			}
 			c.found.Exercised++
-			if text := c.compare(m, d, p); text != "" {
+			if on && other >= 0 {
 				wrong++
-				c.violate(m, at(m.Network, d, p), "%s", text)
+				c.violate(m, at(m.Network, d, p), "hardware sends over %s, which is on trial, beside %s, which is not", bundleName(m.Network, int32(b)), bundleName(m.Network, other))
 			}
 		}
 	}
@@ -52,7 +94,7 @@ func (c *EndState) Look(m *state.Moment) {
 
 func (c *EndState) compare(m *state.Moment, d, p int) string {
 	got := &m.Snapshot.Devices[d].Routes[p]
-	want := m.Damped.Route(d, p)
+	want := c.answers.ofRoute(m.Damped, d, p)
 	if m.Snapshot.Devices[d].Drain == topologies.Drained {
 		// What a device would tell if it told anything is nobody's concern.
 		want.Bottleneck, want.Valued = got.Bottleneck, got.Valued
@@ -60,7 +102,7 @@ func (c *EndState) compare(m *state.Moment, d, p int) string {
 	if text := difference(m.Network, "the speaker", got, "the graph", want); text != "" {
 		return text
 	}
-	if text := candidateDifference(m.Network, usable(m, d, got.Candidates), m.Damped.Receives(d, p)); text != "" {
+	if text := candidateDifference(m.Network, usable(m, d, got.Candidates), c.answers.ofReceives(m.Damped, d, p)); text != "" {
 		return text
 	}
 	return hardwareDifference(m.Network, got)

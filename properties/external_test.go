@@ -3,6 +3,7 @@ package properties
 import (
 	"context"
 	"fmt"
+	"math/rand"
 	"net"
 	"net/netip"
 	"os"
@@ -146,6 +147,7 @@ events:
   - flap: {bundle: r1-f1-s2--r1-f1-e1, members: 12, count: 3, period: 10s}
   - restore: {all: true}
 `
+	found := map[string]int{}
 	always := []string{EndStateName, ProportionName, NoBlackHoleName, NoLoopName, ToldWithinLawName, ContainmentName, FIBWithinLimitsName, RestoreName, LivePathName}
 	for _, c := range []struct {
 		name, scenario, device string
@@ -169,14 +171,78 @@ events:
 				pipeline.Told = sc.Damping.Told
 			}
 			outsideOurs(t, sc, c.device, x, pipeline)
-			res, err := harness.Run(context.Background(), sc, harness.RunOptions{Checks: For(sc.Topology, sc.Events)})
+			seen := &witness{}
+			res, err := harness.Run(context.Background(), sc, harness.RunOptions{Checks: append(For(sc.Topology, sc.Events), seen)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			heldButWhereHidden(t, res, c.device, always...)
 			t.Logf("%v", res.Elapsed)
+			newsAlikeOfExternal(t, seen, sc.Topology.Index().Device[c.device], found)
 		})
 	}
+	for _, name := range []string{EndStateName, ToldWithinLawName, RestoreName} {
+		if found[name] == 0 {
+			t.Errorf("%s: no fault was planted that it finds", name)
+		}
+	}
+}
+
+// newsAlikeOfExternal holds rules that look at news against those that look at
+// everything, at the moments of a run and at the same with faults in what the external
+// device tells, and in all else.
+func newsAlikeOfExternal(t *testing.T, seen *witness, device int, found map[string]int) {
+	t.Helper()
+	seed := seedOfRun(t)
+	rng := rand.New(rand.NewSource(seed))
+	var moments []*state.Moment
+	for i := range seen.moments {
+		seen.moments[i].Since = nil
+		moments = append(moments, &seen.moments[i])
+	}
+	if diff := foundAlike(moments, map[string]int{}); diff != "" {
+		t.Errorf("as it was: %s", diff)
+	}
+	for from := 0; from < len(moments); from += 1 + len(moments)/12 { // a long run has many
+		spoilt := slices.Clone(moments)
+		for i := from; i < min(from+2, len(spoilt)); i++ {
+			spoilt[i] = spoiltTelling(rng, moments[i], device)
+		}
+		if diff := foundAlike(spoilt, found); diff != "" {
+			t.Errorf("BAGRIG_SEED=%d: with faults in what the external device tells from moment %d on: %s", seed, from, diff)
+		}
+	}
+	for range 3 {
+		faults := rng.Intn(100)
+		if diff := foundAlike(spoiltAtRandom(rng, moments, &faults), map[string]int{}); diff != "" {
+			t.Errorf("BAGRIG_SEED=%d: with faults: %s", seed, diff)
+		}
+	}
+}
+
+// spoiltTelling is a moment at which the device tells something else over one session.
+func spoiltTelling(rng *rand.Rand, m *state.Moment, device int) *state.Moment {
+	made, s := *m, *m.Snapshot
+	made.Snapshot, s.Devices = &s, slices.Clone(s.Devices)
+	dev := &s.Devices[device]
+	dev.Tells = slices.Clone(dev.Tells)
+	for p := range dev.Tells {
+		if len(dev.Tells[p]) == 0 || rng.Intn(4) > 0 {
+			continue
+		}
+		dev.Tells[p] = slices.Clone(dev.Tells[p])
+		switch told := &dev.Tells[p][rng.Intn(len(dev.Tells[p]))]; rng.Intn(4) {
+		case 0:
+			told.Value *= 1.5
+		case 1:
+			told.Valued = !told.Valued
+		case 2:
+			told.Path = append(slices.Clone(told.Path), 65000)
+		case 3:
+			dev.Tells[p] = dev.Tells[p][1:]
+		}
+	}
+	return &made
 }
 
 // outsidePlain runs a GoBGP server with configuration only, as an external device of a
@@ -285,7 +351,7 @@ func TestNextHopsAreThoseByWhichAnExternalDeviceKnowsItsNeighbours(t *testing.T)
 		for _, s := range sessions {
 			told.n[s.Bundle] = sc.Topology.Bundles[s.Bundle].B == "r1-bag1"
 		}
-		res, err := harness.Run(context.Background(), sc, harness.RunOptions{Checks: For(sc.Topology, sc.Events), Tap: told})
+		res, err := harness.Run(context.Background(), sc, harness.RunOptions{Checks: For(sc.Topology, sc.Events), Capture: told})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,12 +13,19 @@ import (
 // originates it, over bundles that are up. A branch that never ends is a loop,
 // and NoLoop's to report. One that leads over a bundle that has failed unnoticed
 // ends there: no routing can know, and state.Lost has what it costs.
-type NoBlackHole struct{ ledger }
+type NoBlackHole struct {
+	ledger
+	constants
+	news    news
+	failed  bool    // some bundle had failed unnoticed at the last look
+	without counted // places without a next hop
+	reached counted // places that count as exercised
+}
 
 // NewNoBlackHole returns the check. Its worst value is the most places at one
 // moment where traffic for a prefix is lost.
 func NewNoBlackHole() *NoBlackHole {
-	return &NoBlackHole{newLedger(NoBlackHoleName, 0, "places")}
+	return &NoBlackHole{ledger: newLedger(NoBlackHoleName, 0, "places")}
 }
 
 // Look implements state.Check. It counts as exercised once per device and
@@ -28,27 +35,70 @@ func NewNoBlackHole() *NoBlackHole {
 // that is up to an origin, or to a device with next hops of its own, a branch
 // can end nowhere else.
 func (c *NoBlackHole) Look(m *state.Moment) {
-	before := c.found.Violated
+	if c.learn(m) {
+		c.without, c.reached = newCounted(m), newCounted(m)
+	}
+	c.news.hear(m)
+	before, todo := c.found.Violated, c.news.takeRoutes()
+	c.widen(m, &todo)
 	for p := range m.Topology.Prefixes {
-		origin := origins(m.Network, p)
-		reach, heard := reached(m, p), heardBy(m, p)
-		for d := range m.Snapshot.Devices {
-			if c.unseen(m, d, "whether it has routes and next hops") {
-				continue
-			}
-			if origin[d] && m.Snapshot.Devices[d].Routes[p].Local {
-				continue
-			}
-			if reach[d] && heard[d] {
-				c.found.Exercised++
-				if !m.Snapshot.Devices[d].Restarting { // then hardware alone counts, and nextHops looks at it
-					c.has(m, d, p)
-				}
-			}
-			c.nextHops(m, d, p, origin, reach)
+		if todo.HasPrefix(p) {
+			c.prefix(m, p, &todo)
 		}
 	}
+	c.found.Exercised += c.reached.n
 	c.worst(float64(c.found.Violated - before))
+}
+
+// widen adds what has to be judged because of what changed elsewhere: the neighbours
+// of a device that has come to a next hop or lost its last, and everything where
+// bundles have failed unnoticed, since news travel past them.
+func (c *NoBlackHole) widen(m *state.Moment, todo *state.Places) {
+	failed := slices.ContainsFunc(m.Snapshot.Bundles, func(b state.Bundle) bool { return b.Unseen })
+	if failed || c.failed {
+		todo.AddAll()
+	}
+	c.failed = failed
+	for p := range m.Topology.Prefixes {
+		for d := range todo.Devices(p) {
+			without := len(m.Snapshot.Devices[d].Routes[p].FIB.Members) == 0
+			if without == c.without.at.Has(d, p) {
+				continue
+			}
+			c.without.put(d, p, without)
+			for _, b := range m.Index.Of[d] {
+				to, _ := peer(m.Network, d, int32(b))
+				todo.Add(to, p)
+			}
+		}
+	}
+}
+
+// prefix judges the places of one prefix that are news.
+func (c *NoBlackHole) prefix(m *state.Moment, p int, todo *state.Places) {
+	origin, reach, heard := c.origins(p), reached(m, p), []bool(nil)
+	if c.failed {
+		heard = heardBy(m, p)
+	}
+	for d := range todo.Devices(p) {
+		if c.unseen(m, d, "whether it has routes and next hops") {
+			continue
+		}
+		before := c.found.Violated
+		if origin[d] && m.Snapshot.Devices[d].Routes[p].Local {
+			c.reached.put(d, p, false)
+			continue
+		}
+		counts := reach[d] && (heard == nil || heard[d])
+		c.reached.put(d, p, counts)
+		if counts && !m.Snapshot.Devices[d].Restarting { // else hardware alone counts, and nextHops looks at it
+			c.has(m, d, p)
+		}
+		c.nextHops(m, d, p, origin, reach)
+		if c.found.Violated > before {
+			c.news.routes.Add(d, p)
+		}
+	}
 }
 
 // has judges that the device has a route, in the speaker and in hardware.
@@ -112,12 +162,6 @@ func reached(m *state.Moment, prefix int) []bool {
 // on which UPDATEs wait.
 func heardBy(m *state.Moment, prefix int) []bool {
 	heard := make([]bool, len(m.Snapshot.Devices))
-	if !slices.ContainsFunc(m.Snapshot.Bundles, func(b state.Bundle) bool { return b.Unseen }) {
-		for d := range heard {
-			heard[d] = true
-		}
-		return heard
-	}
 	var next []int
 	for d := range heard {
 		if m.Damped.Route(d, prefix).Local {
@@ -141,8 +185,11 @@ func heardBy(m *state.Moment, prefix int) []bool {
 // itself and not by longest match, never comes back to a device.
 type NoLoop struct {
 	ledger
-	colour []colour // by device
-	trail  []int
+	constants
+	news     news
+	forwards []int    // by prefix: devices whose hardware forwards it
+	colour   []colour // by device
+	trail    []int
 }
 
 type colour uint8
@@ -159,26 +206,42 @@ func NewNoLoop() *NoLoop { return &NoLoop{ledger: newLedger(NoLoopName, 0, "loop
 // Look implements state.Check. It counts as exercised once per device and
 // prefix that hardware forwards.
 func (c *NoLoop) Look(m *state.Moment) {
-	before := c.found.Violated
-	c.colour = append(c.colour[:0], make([]colour, len(m.Snapshot.Devices))...)
+	if c.learn(m) {
+		c.colour, c.forwards = make([]colour, len(m.Snapshot.Devices)), make([]int, len(m.Topology.Prefixes))
+	}
+	c.news.hear(m)
+	before, todo := c.found.Violated, c.news.takeHops()
 	for p := range m.Topology.Prefixes {
-		clear(c.colour)
-		for d, origin := range origins(m.Network, p) {
-			if origin {
-				c.colour[d] = loopFree
-			}
+		if todo.HasPrefix(p) {
+			c.prefix(m, p)
 		}
-		for d := range m.Snapshot.Devices {
-			if c.unseen(m, d, "where it sends traffic: a walk that comes to it ends there") {
-				continue
-			}
-			if len(m.Snapshot.Devices[d].Routes[p].FIB.Members) > 0 {
-				c.found.Exercised++
-				c.walk(m, d, p)
-			}
-		}
+		c.found.Exercised += c.forwards[p]
 	}
 	c.worst(float64(c.found.Violated - before))
+}
+
+// prefix judges one prefix, of which some device sends another way.
+func (c *NoLoop) prefix(m *state.Moment, p int) {
+	clear(c.colour)
+	for d, origin := range c.origins(p) {
+		if origin {
+			c.colour[d] = loopFree
+		}
+	}
+	before := c.found.Violated
+	c.forwards[p] = 0
+	for d := range m.Snapshot.Devices {
+		if c.unseen(m, d, "where it sends traffic: a walk that comes to it ends there") {
+			continue
+		}
+		if len(m.Snapshot.Devices[d].Routes[p].FIB.Members) > 0 {
+			c.forwards[p]++
+			c.walk(m, d, p)
+		}
+	}
+	if c.found.Violated > before {
+		c.news.hops.Add(0, p)
+	}
 }
 
 // walk follows every branch from d, each device once per prefix.

@@ -15,12 +15,14 @@ import (
 // device the next-hop groups and member entries in use are within what the
 // chip may hold between changes, their peaks, old and new groups counted
 // together, within what it holds at all, no set is wider than a group, and
-// nothing that was asked for is refused. What an overflow policy gives up to
+// nothing that was asked for is refused, and no prefix is without its group while it
+// changes, unless the chip breaks first. What an overflow policy gives up to
 // keep the limits is no violation; the note says how much that is.
 type FIBWithinLimits struct {
 	ledger
 	given    given
 	refusals []int // by device: those that are reported
+	gaps     []int // by device: those that are reported
 }
 
 // NewFIBWithinLimits returns the check. Its worst value is the use of a limit
@@ -33,7 +35,7 @@ func NewFIBWithinLimits() *FIBWithinLimits {
 // has, or had, a next-hop group or could not have one.
 func (c *FIBWithinLimits) Look(m *state.Moment) {
 	if c.refusals == nil {
-		c.refusals = make([]int, len(m.Snapshot.Devices))
+		c.refusals, c.gaps = make([]int, len(m.Snapshot.Devices)), make([]int, len(m.Snapshot.Devices))
 	}
 	c.given.start()
 	for d := range m.Snapshot.Devices {
@@ -56,6 +58,10 @@ func (c *FIBWithinLimits) Look(m *state.Moment) {
 		if n := a.Refusals - c.refusals[d]; n > 0 {
 			c.refusals[d] = a.Refusals
 			c.violate(m, deviceText(m, d), "groups refused for want of room: %d (%s)", n, a.Profile)
+		}
+		if n := a.Gaps - c.gaps[d]; n > 0 && !m.Hardware[d].Profile.BreakFirst {
+			c.gaps[d] = a.Gaps
+			c.violate(m, deviceText(m, d), "times a prefix was without its group while that changed: %d, and the chip makes before it breaks (%s)", n, a.Profile)
 		}
 		c.sets(m, d, a)
 	}

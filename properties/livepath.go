@@ -1,7 +1,6 @@
 package properties
 
 import (
-	"maps"
 	"time"
 
 	"github.com/bagrig/bagrig/harness/state"
@@ -18,44 +17,52 @@ import (
 // section 7.3 warns.
 type LivePath struct {
 	ledger
+	constants
+	news  news
+	holds counted                  // places that count as exercised
 	since map[[2]int]time.Duration // virtual, by device and prefix that are withheld
 }
 
 // NewLivePath returns the check. Its worst value is the most routes withheld at
 // one moment.
 func NewLivePath() *LivePath {
-	return &LivePath{newLedger(LivePathName, 0, "routes"), map[[2]int]time.Duration{}}
+	return &LivePath{ledger: newLedger(LivePathName, 0, "routes"), since: map[[2]int]time.Duration{}}
 }
 
 // Look implements state.Check. It counts as exercised once per route held.
 func (c *LivePath) Look(m *state.Moment) {
-	before, dampings := c.found.Violated, m.ToldDampings()
-	for d := range m.Snapshot.Devices {
+	if c.learn(m) {
+		c.holds = newCounted(m)
+	}
+	c.news.hear(m)
+	before, todo := c.found.Violated, c.news.takeRoutes()
+	for d, p := range todo.All() {
 		if c.unseen(m, d, "which routes it holds; that it tells those that the graph has for it is judged by \""+EndStateName+"\"") {
 			continue
 		}
-		if dev := &m.Snapshot.Devices[d]; dev.Drain == topologies.Drained || dev.Restarting {
-			maps.DeleteFunc(c.since, func(place [2]int, _ time.Duration) bool { return place[0] == d })
-			continue
-		}
-		for p := range m.Snapshot.Devices[d].Routes {
-			r, place := &m.Snapshot.Devices[d].Routes[p], [2]int{d, p}
-			if !r.Reachable() || r.Told.Present {
-				c.found.Exercised += count(r.Reachable())
-				delete(c.since, place)
-				continue
-			}
-			c.found.Exercised++
-			since, ok := c.since[place]
-			if !ok {
-				since, c.since[place] = m.Snapshot.Time, m.Snapshot.Time
-			}
-			if m.Settled || m.Snapshot.Time-since >= dampings(d, p).Law.Late {
-				c.violate(m, at(m.Network, d, p), "withheld: the device holds %s, worth %s", setText(m.Network, r.Set), bottleneckText(m.Network, r))
-			}
-		}
+		c.place(m, d, p)
 	}
+	c.found.Exercised += c.holds.n
 	c.worst(float64(c.found.Violated - before))
+}
+
+// place judges one route.
+func (c *LivePath) place(m *state.Moment, d, p int) {
+	dev, place := &m.Snapshot.Devices[d], [2]int{d, p}
+	r, exempt := &dev.Routes[p], dev.Drain == topologies.Drained || dev.Restarting
+	c.holds.put(d, p, r.Reachable() && !exempt)
+	if exempt || !r.Reachable() || r.Told.Present {
+		delete(c.since, place)
+		return
+	}
+	c.news.routes.Add(d, p) // it is judged by how long it lasts
+	since, ok := c.since[place]
+	if !ok {
+		since, c.since[place] = m.Snapshot.Time, m.Snapshot.Time
+	}
+	if m.Settled || m.Snapshot.Time-since >= c.dampings(d, p).Law.Late {
+		c.violate(m, at(m.Network, d, p), "withheld: the device holds %s, worth %s", setText(m.Network, r.Set), bottleneckText(m.Network, r))
+	}
 }
 
 func count(yes bool) int {

@@ -14,7 +14,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/state"
+	"github.com/bagrig/bagrig/properties/generate"
 	"github.com/bagrig/bagrig/topologies"
 )
 
@@ -38,7 +40,7 @@ func All() []state.Check {
 	return []state.Check{
 		NewEndState(), NewProportion(), NewNoBlackHole(), NewNoLoop(),
 		NewToldWithinLaw(), NewContainment(), NewFIBWithinLimits(), NewRestore(),
-		NewLivePath(),
+		NewLivePath(), NewMonotony(), NewFairness(), NewSurvivors(), NewOrder(), NewNoLeaks(),
 	}
 }
 
@@ -46,13 +48,20 @@ func All() []state.Check {
 // test, where there are such.
 func For(t *topologies.Topology, events []state.Event) []state.Check {
 	checks := All()
-	if slices.ContainsFunc(events, func(e state.Event) bool { return e.Kind == "drain" }) {
+	if slices.ContainsFunc(events, func(e state.Event) bool { return e.Kind == "drain" || e.Kind == "restart" }) {
 		checks = append(checks, NewHitless())
 	}
 	if hasAggregates(t) {
 		checks = append(checks, NewAggregates())
 	}
 	return checks
+}
+
+// ForScenario is For, without the rules that a known limitation keeps from judging
+// the scenario (generate.Limitations).
+func ForScenario(sc *harness.Scenario) []state.Check {
+	unjudged := generate.Unjudged(sc)
+	return slices.DeleteFunc(For(sc.Topology, sc.Events), func(c state.Check) bool { return slices.Contains(unjudged, c.Name()) })
 }
 
 // kept bounds the violations that a check keeps; all are counted.

@@ -28,7 +28,13 @@ import (
 // sets apart.
 type Proportion struct {
 	ledger
-	given given
+	given   given
+	news    news
+	answers answers
+	shares  []uint64 // room
+	hops    []hops   // by prefix
+	sets    []int    // by prefix: sets of two or more members
+	beyond  []int32  // by prefix, then device: see way.beyond
 }
 
 // NewProportion returns the check. Its worst value is the error of half (b) as a
@@ -50,26 +56,56 @@ const (
 // Look implements state.Check. It counts as exercised once per set of two or
 // more members.
 func (c *Proportion) Look(m *state.Moment) {
+	if first := c.news.seen == nil; first {
+		c.learn(m)
+	}
+	c.news.hear(m)
 	if !m.Settled || len(m.Snapshot.Held) > 0 { // what is held has not been told
 		return
 	}
-	hopsOf := hopsOf(m)
-	w := newWay(m)
+	w, todo := newWay(m), c.news.takeRoutes()
 	c.given.start()
 	for p := range m.Topology.Prefixes {
-		hop := hopsOf(p)
-		w.start(p, hop.mixed)
-		for d := range m.Snapshot.Devices {
-			r := &m.Snapshot.Devices[d].Routes[p]
-			if c.unseen(m, d, "its shares, in the speaker and in hardware") || len(r.Set) < 2 {
-				continue
-			}
-			c.found.Exercised++
-			bound := c.hardware(m, d, p, r)
-			c.truth(m, d, p, r, bound, float64((1+bound)*math.Pow(hop.factor, float64(1+w.beyond(d))))-1)
+		if todo.HasPrefix(p) {
+			c.prefix(m, w, p, &todo)
 		}
+		c.found.Exercised += c.sets[p]
 	}
 	c.found.Note = c.given.note()
+}
+
+// learn takes what does not change during a run.
+func (c *Proportion) learn(m *state.Moment) {
+	hopsOf := hopsOf(m)
+	for p := range m.Topology.Prefixes {
+		c.hops = append(c.hops, hopsOf(p))
+	}
+	c.sets, c.beyond = make([]int, len(c.hops)), make([]int32, len(c.hops)*len(m.Topology.Devices))
+}
+
+// prefix judges the sets of one prefix that are news, or whose way is another one.
+func (c *Proportion) prefix(m *state.Moment, w *way, p int, todo *state.Places) {
+	hop, devices := c.hops[p], len(m.Snapshot.Devices)
+	w.start(p, hop.mixed)
+	c.sets[p] = 0
+	for d := range m.Snapshot.Devices {
+		r := &m.Snapshot.Devices[d].Routes[p]
+		if c.unseen(m, d, "its shares, in the speaker and in hardware") || len(r.Set) < 2 {
+			continue
+		}
+		c.sets[p]++
+		known, beyond := &c.beyond[p*devices+d], int32(w.beyond(d))
+		if !todo.Has(d, p) && *known == beyond {
+			continue
+		}
+		*known = beyond
+		before := c.found.Violated
+		bound := c.hardware(m, d, p, r)
+		c.truth(m, d, p, r, bound, float64((1+bound)*math.Pow(hop.factor, float64(1+beyond)))-1)
+		if c.found.Violated > before || r.FIB.Compromise != "" {
+			c.news.routes.Add(d, p)
+		}
+	}
 }
 
 // hops is the factor by which one told value of a prefix may be off against
@@ -102,10 +138,11 @@ func hopsOf(m *state.Moment) func(prefix int) hops {
 
 // hardware judges half (a) and returns the bound.
 func (c *Proportion) hardware(m *state.Moment, d, p int, r *state.Route) float64 {
-	shares := make([]uint64, len(r.Set))
-	for i, s := range r.Set {
-		shares[i] = s.Share
+	shares := c.shares[:0]
+	for _, s := range r.Set {
+		shares = append(shares, s.Share)
 	}
+	c.shares = shares
 	bound, by := m.Hardware[d].Bound(shares), "the bound of "+string(m.Hardware[d].Algorithm())
 	e := shareError(r.FIB.Members, r.Set)
 	if given := r.FIB.Compromise; given != "" {
@@ -124,7 +161,7 @@ func (c *Proportion) hardware(m *state.Moment, d, p int, r *state.Route) float64
 
 // truth judges half (b).
 func (c *Proportion) truth(m *state.Moment, d, p int, r *state.Route, bound, allowed float64) {
-	want := m.True.Route(d, p)
+	want := c.answers.ofRoute(m.True, d, p)
 	if !sameBundles(r.Set, want.Set) {
 		onlyGot, onlyWant := setDifference(r.Set, want.Set)
 		c.worst(mostMargin)

@@ -17,8 +17,11 @@ import (
 // Of an external device it is the values that it tells.
 type Restore struct {
 	ledger
-	played bool // a window has passed since the baseline
-	broken bool // something was degraded since the network was last found restored
+	constants
+	news   news
+	keeps  []bool // by prefix: told values keep a trace of what they were
+	played bool   // a window has passed since the baseline
+	broken bool   // something was degraded since the network was last found restored
 }
 
 // NewRestore returns the check. Its worst value is the most routes that had not
@@ -28,6 +31,10 @@ func NewRestore() *Restore { return &Restore{ledger: newLedger(RestoreName, 0, "
 // Look implements state.Check. It counts as exercised once per return from
 // something that had an effect.
 func (c *Restore) Look(m *state.Moment) {
+	if c.learn(m) {
+		c.learnPrefixes(m)
+	}
+	c.news.hear(m)
 	if m.Window != nil {
 		c.played = true
 		c.broken = c.broken || m.Window.Effect != state.NoEffect
@@ -39,19 +46,15 @@ func (c *Restore) Look(m *state.Moment) {
 		c.found.Exercised++
 		c.broken = false
 	}
-	wrong, dampings := 0, m.ToldDampings()
+	wrong, todo := 0, c.news.takeRoutes()
 	for p := range m.Topology.Prefixes {
-		forgets := true
-		for d := range m.Topology.Devices {
-			forgets = forgets && dampings(d, p).Forgets
-		}
 		compare := change
-		if !forgets {
+		if c.keeps[p] {
 			compare = changeOfSet
 		}
-		for d := range m.Snapshot.Devices {
+		for d := range todo.Devices(p) {
 			if c.unseen(m, d, "its sets, weights and hardware; what it tells is judged") {
-				if where, text := changeOfTellings(m, d, p); text != "" && forgets {
+				if where, text := changeOfTellings(m, d, p); text != "" && !c.keeps[p] {
 					wrong++
 					c.violate(m, where, "%s", text)
 				}
@@ -60,10 +63,21 @@ func (c *Restore) Look(m *state.Moment) {
 			if text := compare(m.Network, restored(m, m.Snapshot, d, p), "the baseline", restored(m, m.Baseline, d, p)); text != "" {
 				wrong++
 				c.violate(m, at(m.Network, d, p), "%s", text)
+				c.news.routes.Add(d, p)
 			}
 		}
 	}
 	c.worst(float64(wrong))
+}
+
+// learnPrefixes finds the prefixes that do not return in everything.
+func (c *Restore) learnPrefixes(m *state.Moment) {
+	c.keeps = make([]bool, len(m.Topology.Prefixes))
+	for p := range c.keeps {
+		for d := range m.Topology.Devices {
+			c.keeps[p] = c.keeps[p] || !c.dampings(d, p).Forgets
+		}
+	}
 }
 
 // restored is a route as far as it must return. Which of equal paths an external device

@@ -65,7 +65,11 @@ func TestEmbeddedScenariosEndAsTheySay(t *testing.T) {
 
 func holds(t *testing.T, name string, sc *harness.Scenario) *state.Result {
 	t.Helper()
-	res, err := harness.Run(context.Background(), sc, harness.RunOptions{Checks: For(sc.Topology, sc.Events)})
+	checks, note := watched(For(sc.Topology, sc.Events))
+	res, err := harness.Run(context.Background(), sc, harness.RunOptions{Checks: checks})
+	if err := note(err); err != nil {
+		t.Error(err)
+	}
 	if err != nil || res.Verdict != state.Held {
 		t.Errorf("%s: got %v, %v", name, res.Verdict, err)
 		for _, o := range res.Outcomes {

@@ -1,6 +1,7 @@
 package properties
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -85,9 +86,11 @@ func (c *agreement) everyOrder(t *testing.T, seeds int) error {
 // ends gives the settled moments at the baseline and after each event.
 func (c *agreement) ends(t *testing.T, s sim.Schedule) (ends []state.Moment, err error) {
 	seen, checks := &witness{}, c.rules(s.Mode)
+	all, note := watched(append(slices.Clip(checks), seen))
 	rig, err := harness.Start(t.Context(), harness.Options{
-		Topology: c.topology, Damping: c.pipeline, Settings: c.settings, Checks: append(slices.Clip(checks), seen), Engine: harness.Sim, Schedule: s,
+		Topology: c.topology, Damping: c.pipeline, Settings: c.settings, Checks: all, Engine: harness.Sim, Schedule: s,
 	})
+	defer func() { err = errors.Join(err, note(err)) }()
 	if err != nil {
 		return nil, err
 	}

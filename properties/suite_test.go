@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -61,11 +59,8 @@ func TestEveryRuleHoldsUnderRandomEvents(t *testing.T) {
 func seedOfRun(t *testing.T) int64 {
 	t.Helper()
 	seed := rand.Int64()
-	if text := os.Getenv("BAGRIG_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseInt(text, 10, 64); err != nil {
-			t.Fatalf("BAGRIG_SEED %q: want a number", text)
-		}
+	if *seedFlag != "" {
+		seed = numberOf(t, "seed", *seedFlag)
 	}
 	t.Logf("BAGRIG_SEED=%d", seed)
 	return seed
@@ -73,12 +68,12 @@ func seedOfRun(t *testing.T) int64 {
 
 func casesOfRun(t *testing.T, usual int) int {
 	t.Helper()
-	if text := os.Getenv("BAGRIG_CASES"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			t.Fatalf("BAGRIG_CASES %q: want a number from 1", text)
+	if *casesFlag != "" {
+		n := numberOf(t, "cases", *casesFlag)
+		if n < 1 || n > 1e9 {
+			t.Fatalf("-cases %d: want 1 to 1000000000", n)
 		}
-		return n
+		return int(n)
 	}
 	if brief() {
 		return max(1, usual/6)
@@ -97,6 +92,7 @@ type suite struct {
 	plan      damping.Plan
 	rig       *harness.Rig
 	checks    []state.Check
+	note      func(error) error
 	exercised map[string]int
 }
 
@@ -115,8 +111,10 @@ func (s *suite) start() error {
 	}
 	s.checks = All()
 	var err error
+	var all []state.Check
+	all, s.note = watched(s.checks)
 	s.rig, err = harness.Start(s.t.Context(), harness.Options{
-		Topology: s.maker.t, Damping: s.plan.Default, Plan: &s.plan, Checks: s.checks, Budget: standstill,
+		Topology: s.maker.t, Damping: s.plan.Default, Plan: &s.plan, Checks: all, Budget: standstill,
 	})
 	return err
 }
@@ -127,6 +125,9 @@ func (s *suite) stop() {
 	}
 	for _, c := range s.checks {
 		s.exercised[c.Name()] += c.Outcome().Exercised
+	}
+	if err := s.note(nil); err != nil {
+		s.t.Error(err)
 	}
 	if err := s.rig.Close(); err != nil {
 		s.t.Errorf("close: %v", err)

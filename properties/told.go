@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/topologies"
 )
@@ -11,10 +12,15 @@ import (
 // ToldWithinLaw is the rule "told within the pipeline's law": what a device
 // tells of a prefix is within what the damping states of the device's own
 // bottleneck value (damping.Law.Range), and a device without a route tells
-// nothing (law 4).
+// nothing (law 4). And what a bundle passes to the decision is within what its
+// damping states of the capacity that is there.
 type ToldWithinLaw struct {
 	ledger
-	past map[[2]int]*past // by device and prefix; only where bad news may be kept back
+	constants
+	news news
+	told counted          // places that count as exercised
+	laws []damping.Law    // by bundle: of what it passes
+	past map[[2]int]*past // by device and prefix, or -1 and bundle; only where bad news may be kept back
 }
 
 // past is what the bottleneck value was, for as long as the law looks back.
@@ -55,56 +61,105 @@ func NewToldWithinLaw() *ToldWithinLaw {
 // time for which the law lets bad news be kept back. The lower one, and that a device with
 // a route tells it, hold once the input has stopped for the law's time; a
 // pipeline whose told stages have no memory needs none. The pipeline is that of
-// the device and the prefix; what bundle stages do is in the bottleneck value.
+// the device and the prefix; what bundle stages do is in the bottleneck value, and
+// judged by itself.
 func (c *ToldWithinLaw) Look(m *state.Moment) {
-	dampings := m.ToldDampings()
-	for d := range m.Snapshot.Devices {
-		for p := range m.Snapshot.Devices[d].Routes {
-			r, damped := &m.Snapshot.Devices[d].Routes[p], dampings(d, p)
-			if m.IsExternal(d) {
-				c.external(m, damped, d, p)
-				continue
-			}
-			highest := r.Bottleneck
-			if late := damped.Law.Late; late > 0 {
-				highest = c.highest(m, d, p, late)
-			}
-			final := m.Settled || damped.Memoryless
-			switch {
-			case r.Told.Present && !r.Reachable():
-				c.violate(m, at(m.Network, d, p), "tells %s without a route", toldText(m.Network, r.Told))
-				continue
-			case m.Snapshot.Devices[d].Drain == topologies.Drained:
-				if r.Told.Present {
-					c.violate(m, at(m.Network, d, p), "tells %s although it is drained", toldText(m.Network, r.Told))
-				}
-				continue
-			case r.Told.Valued && !r.Valued || r.Told.Present && r.Valued && !r.Told.Valued && final:
-				c.violate(m, at(m.Network, d, p), "tells %s: its bottleneck value is %s", toldText(m.Network, r.Told), bottleneckText(m.Network, r))
-				continue
-			case !r.Told.Valued:
-				continue
-			}
-			c.found.Exercised++
-			low, high := damped.Law.Range(r.Bottleneck)
-			if !m.Settled {
-				_, high = damped.Law.Range(highest)
-			}
-			c.value(m, at(m.Network, d, p), r, float64(low), float64(high), final)
+	if c.learn(m) {
+		c.told = newCounted(m)
+	}
+	c.bundles(m)
+	c.news.hear(m)
+	todo := c.news.takeRoutes()
+	if !c.timeless {
+		todo.AddAll()
+	}
+	for d, p := range todo.All() {
+		if m.IsExternal(d) {
+			c.external(m, c.dampings(d, p), d, p)
+			continue
+		}
+		before := c.found.Violated
+		c.told.put(d, p, c.place(m, d, p))
+		if c.found.Violated > before {
+			c.news.routes.Add(d, p)
 		}
 	}
+	c.found.Exercised += c.told.n
+}
+
+// place judges what a device tells of a prefix, and is false where that is no value.
+func (c *ToldWithinLaw) place(m *state.Moment, d, p int) bool {
+	r, damped := &m.Snapshot.Devices[d].Routes[p], c.dampings(d, p)
+	highest := r.Bottleneck
+	if late := damped.Law.Late; late > 0 {
+		highest = c.highest(m.Snapshot.Time, [2]int{d, p}, late, r.Bottleneck)
+	}
+	final := m.Settled || damped.Memoryless
+	switch {
+	case r.Told.Present && !r.Reachable():
+		c.violate(m, at(m.Network, d, p), "tells %s without a route", toldText(m.Network, r.Told))
+		return false
+	case m.Snapshot.Devices[d].Drain == topologies.Drained:
+		if r.Told.Present {
+			c.violate(m, at(m.Network, d, p), "tells %s although it is drained", toldText(m.Network, r.Told))
+		}
+		return false
+	case r.Told.Valued && !r.Valued || r.Told.Present && r.Valued && !r.Told.Valued && final:
+		c.violate(m, at(m.Network, d, p), "tells %s: its bottleneck value is %s", toldText(m.Network, r.Told), bottleneckText(m.Network, r))
+		return false
+	case !r.Told.Valued:
+		return false
+	}
+	low, high := damped.Law.Range(r.Bottleneck)
+	if !m.Settled {
+		_, high = damped.Law.Range(highest)
+	}
+	c.value(m, at(m.Network, d, p), r, float64(low), float64(high), final)
+	return true
 }
 
 // highest is the highest bottleneck value of the last late.
-func (c *ToldWithinLaw) highest(m *state.Moment, d, p int, late time.Duration) uint64 {
-	at := [2]int{d, p}
+func (c *ToldWithinLaw) highest(now time.Duration, at [2]int, late time.Duration, bits uint64) uint64 {
 	if c.past == nil {
 		c.past = map[[2]int]*past{}
 	}
 	if c.past[at] == nil {
 		c.past[at] = &past{}
 	}
-	return c.past[at].highest(m.Snapshot.Time, late, m.Snapshot.Devices[d].Routes[p].Bottleneck)
+	return c.past[at].highest(now, late, bits)
+}
+
+// bundles judges what bundles pass at their first end. One that has failed unnoticed passes
+// what its ends know of it, and a speaker that restarts hears nothing: neither is judged.
+func (c *ToldWithinLaw) bundles(m *state.Moment) {
+	if c.laws == nil {
+		plan := m.DampingPlan()
+		for i := range m.Topology.Bundles {
+			info := m.BundleInfo(i)
+			c.laws = append(c.laws, plan.ForBundle(info).LawFor(info))
+		}
+	}
+	for i, law := range c.laws {
+		b := &m.Snapshot.Bundles[i]
+		there := m.Topology.Bundles[i].Capacity(b.Members)
+		highest := there
+		if law.Late > 0 {
+			known := there
+			if b.Unseen {
+				known = max(there, b.Capacity)
+			}
+			highest = c.highest(m.Snapshot.Time, [2]int{-1, i}, law.Late, known)
+		}
+		low, high := law.Range(there)
+		if !m.Settled {
+			_, high = law.Range(highest)
+		}
+		unheard := b.Unseen || m.Snapshot.Devices[m.Index.Ends[i][0]].Restarting
+		if !unheard && (b.Capacity > high || m.Settled && b.Capacity < low) {
+			c.violate(m, bundleName(m.Network, int32(i)), "passes %s of %s that are there: want %s to %s", amount(m.Network, float64(b.Capacity)),
+				amount(m.Network, float64(there)), amount(m.Network, float64(low)), amount(m.Network, float64(high)))
+		}
+	}
 }
 
 func (c *ToldWithinLaw) value(m *state.Moment, where string, r *state.Route, low, high float64, final bool) {

@@ -15,6 +15,7 @@ func (c *Core) Clone() (*Core, error) {
 	made := *c
 	made.rejected, made.suppressed = slices.Clone(c.rejected), slices.Clone(c.suppressed)
 	made.aggregates, made.dirty = slices.Clone(c.aggregates), slices.Clone(c.dirty)
+	made.history.changed = slices.Clone(c.history.changed)
 	made.set, made.hops = make([]int, 0, len(c.sessions)), make([]Hop, 0, len(c.sessions))
 	made.sessions = slices.Clone(c.sessions)
 	for i := range made.sessions {

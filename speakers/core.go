@@ -31,6 +31,7 @@ type Core struct {
 	prefixes   []prefix
 	dirty      []bool
 	anyDirty   bool
+	history    History
 	next       time.Duration
 	now        time.Duration
 
@@ -71,6 +72,13 @@ type prefix struct {
 	next      time.Duration
 }
 
+// History tells those who look at a core what has changed since they did. Nothing
+// that the core does follows from it.
+type History struct {
+	steps   uint64
+	changed []uint64 // by prefix: the last step that may have changed what Decision and Candidates give
+}
+
 // way is what a route is told with beside its value.
 type way struct {
 	path               []uint32
@@ -91,6 +99,7 @@ func New(cfg Config) *Core {
 		candidates: make([][]*Route, cfg.Prefixes),
 		prefixes:   make([]prefix, cfg.Prefixes),
 		dirty:      make([]bool, cfg.Prefixes),
+		history:    History{changed: make([]uint64, cfg.Prefixes)},
 		rejected:   make([]bool, cfg.Prefixes),
 		suppressed: make([]int, cfg.Prefixes),
 		supports:   make([]bool, cfg.Prefixes),
@@ -196,6 +205,7 @@ func (c *Core) Step(now time.Duration, inputs []Input, effects []Effect) ([]Effe
 		}
 	}
 	c.now = now
+	c.history.steps++
 	c.hearChurn(inputs)
 	for i := range inputs {
 		c.apply(&inputs[i])
@@ -413,6 +423,7 @@ func (c *Core) mark(p int) {
 	}
 	c.dirty[p] = true
 	c.anyDirty = true
+	c.history.changed[p] = c.history.steps
 }
 
 // stepBundle hears the bundle's damping and marks what the bundle carries.
@@ -516,6 +527,7 @@ func (c *Core) damp(pre *prefix, in damping.Value, now way) {
 // copies hops before it keeps them.
 func (c *Core) emit(p int32, hops []Hop, told Told, effects []Effect) []Effect {
 	pre := &c.prefixes[p]
+	c.history.changed[p] = c.history.steps
 	retell := !told.equal(pre.told)
 	if retell {
 		heard := pre.audible

@@ -57,6 +57,13 @@ func (c *Core) Candidates(p int32, to []Candidate) []Candidate {
 	return to
 }
 
+// Steps counts the steps so far.
+func (c *Core) Steps() uint64 { return c.history.steps }
+
+// Changed tells whether Decision or Candidates may give something else for a prefix
+// than when the core had done that many steps.
+func (c *Core) Changed(p int32, steps uint64) bool { return c.history.changed[p] > steps }
+
 // Bundle returns what the core knows of a bundle of its own.
 func (c *Core) Bundle(bundle int32) (Bundle, bool) {
 	s, ok := c.sessionOf(bundle)

@@ -162,6 +162,7 @@ func run(ctx context.Context, sc *harness.Scenario, schedule sim.Schedule, flags
 	if schedule.Mode == sim.Timed {
 		judged = append(judged, properties.NewTransients(-1))
 	}
+	judged = append(judged, properties.NewCoverage())
 	opts := harness.RunOptions{Checks: judged, Observer: observers{folder, progress}, Port: int(flags.port), Schedule: schedule}
 	var beside *report.Folder
 	if sc.Engine == harness.Both {
@@ -169,10 +170,10 @@ func run(ctx context.Context, sc *harness.Scenario, schedule sim.Schedule, flags
 		if beside, err = report.Create(filepath.Join(folder.Dir(), report.SimFolder), about); err != nil {
 			return errors.Join(err, closeTap(tap))
 		}
-		opts.Checks, opts.SimChecks, opts.SimObserver = checks(sc), judged, observers{beside, progress}
+		opts.Checks, opts.SimChecks, opts.SimObserver = append(checks(sc), properties.NewCoverage()), judged, observers{beside, progress}
 	}
 	if tap != nil {
-		opts.Tap = tap
+		opts.Capture = tap
 	}
 	res, runErr := harness.Run(ctx, sc, opts)
 	progress.close()

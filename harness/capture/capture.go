@@ -9,7 +9,7 @@
 // way, is a comment of each packet.
 //
 //	w, err := capture.Create(topology, "run.mrt", "run.pcapng") // either may be empty
-//	harness.Run(ctx, scenario, harness.RunOptions{Tap: w})
+//	harness.Run(ctx, scenario, harness.RunOptions{Capture: w})
 //	err = w.Close()
 package capture
 
@@ -28,7 +28,7 @@ import (
 	"github.com/bagrig/bagrig/topologies"
 )
 
-// Writer writes captures. It is a live.Tapper; its methods may be called from any
+// Writer writes captures. It is a live.Capturer; its methods may be called from any
 // goroutine. What cannot be written is an error of Close, and the rest of that file
 // is then left out.
 type Writer struct {

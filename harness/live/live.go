@@ -47,13 +47,13 @@ type Options struct {
 	// External devices, by device, as state.PlaceExternal gives them; nil = none.
 	External []*state.External
 	Outside  Outside // how wires reach them
-	// Tap, if any, gets every message as wire.Config has it; see Tapper.
-	Tap Tapper
+	// Capture, if any, gets every message as the Tap of wire.Config does; see Capturer.
+	Capture Capturer
 }
 
-// Tapper gets what wires carry: messages of a session, in order in each direction, and
+// Capturer gets what wires carry: messages of a session, in order in each direction, and
 // from several goroutines at a time.
-type Tapper interface {
+type Capturer interface {
 	// Opened begins a session of a bundle, between the addresses of its A and B.
 	Opened(bundle int32, ends [2]netip.Addr)
 	// Message was read from one end, at a virtual time; it must not be kept.
@@ -107,17 +107,21 @@ type Engine struct {
 	away     map[int32]bool    // devices whose speaker has stopped and not started again
 	ends     []endOfRIB
 	onRound  func()
-	closed   map[int32]string // sessions that a speaker ended, by bundle: its name
-	past     state.Counters
-	pastLog  []state.NLRI
-	now      time.Duration
-	clock    atomic.Int64 // now, for any goroutine
-	fences   uint32
-	rounds   atomic.Int64
-	record   atomic.Bool
-	most     int     // rounds in a row that count as never getting quiet
-	stepped  []int64 // by device: the last round that it stepped in
-	shut     bool
+
+	recordActions bool
+	actions       []actions // by device
+
+	closed  map[int32]string // sessions that a speaker ended, by bundle: its name
+	past    state.Counters
+	pastLog []state.NLRI
+	now     time.Duration
+	clock   atomic.Int64 // now, for any goroutine
+	fences  uint32
+	rounds  atomic.Int64
+	record  atomic.Bool
+	most    int     // rounds in a row that count as never getting quiet
+	stepped []int64 // by device: the last round that it stepped in
+	shut    bool
 
 	mu      sync.Mutex
 	tracker *tracker
@@ -211,6 +215,7 @@ func (e *Engine) startSpeakers(ctx context.Context) error {
 		s, err := gobgp.Start(ctx, gobgp.Options{
 			Name: d.Name, RouterID: e.plan.device[i], Port: e.opts.Port, Listen: e.plan.listen[i],
 			Core: core, Config: cfg, Prefixes: e.prefixes, Peers: e.peersOf(cfg, i), Events: events{e, i},
+			Did: func(x *speakers.Effect) { e.did(i, x) },
 		})
 		if err != nil {
 			return err
@@ -316,28 +321,28 @@ func (e *Engine) Close() error {
 
 // tap is what wires give their messages to, or nil.
 func (e *Engine) tap() func(state.Direction, []byte) {
-	if e.opts.Tap == nil {
+	if e.opts.Capture == nil {
 		return nil
 	}
 	return func(dir state.Direction, message []byte) {
-		e.opts.Tap.Message(dir, time.Duration(e.clock.Load()), message)
+		e.opts.Capture.Message(dir, time.Duration(e.clock.Load()), message)
 	}
 }
 
 func (e *Engine) openTap(bundle int32) {
-	if e.opts.Tap == nil {
+	if e.opts.Capture == nil {
 		return
 	}
 	ends := e.plan.session[bundle]
 	if s, end := e.foreign.session[bundle], e.foreign.end[bundle]; s != nil {
 		ends[end], ends[1-end] = s.Address.Addr(), s.Local
 	}
-	e.opts.Tap.Opened(bundle, ends)
+	e.opts.Capture.Opened(bundle, ends)
 }
 
 func (e *Engine) untap(bundle int32) {
-	if e.opts.Tap != nil {
-		e.opts.Tap.Closed(bundle)
+	if e.opts.Capture != nil {
+		e.opts.Capture.Closed(bundle)
 	}
 }
 

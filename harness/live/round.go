@@ -143,11 +143,13 @@ func (e *Engine) ceaseSessions(ctx context.Context) error {
 // step gives a speaker its input: all of it at once, or each by itself where
 // the speaker does not batch.
 func (e *Engine) step(ctx context.Context, d int, in gobgp.Frozen) (told bool, err error) {
+	e.stepping(d)
 	program := func(p int32, hops []speakers.Hop) error { return e.program(d, p, hops) }
 	if e.settings[d].RIBBatch > 0 || len(in) == 0 {
 		return e.speakers[d].Step(ctx, e.now, in, program)
 	}
 	for i := range in {
+		e.stepping(d)
 		t, err := e.speakers[d].Step(ctx, e.now, in[i:i+1], program)
 		told = told || t
 		if err != nil {
@@ -205,7 +207,7 @@ func (e *Engine) device(d int) state.Device {
 	if e.isFar(d) {
 		return e.farDevice(d)
 	}
-	dev := e.tables[d].Device(e.cores[d], e.topology.Prefixes)
+	dev := e.tables[d].Device(e.cores[d], e.topology.Prefixes, nil, 0)
 	dev.Drain, dev.Restarting = e.drains[d], dev.Restarting || e.away[int32(d)]
 	return dev
 }

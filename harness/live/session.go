@@ -60,10 +60,21 @@ func (e *Engine) Apply(ctx context.Context, changes []state.Change) error {
 			return err
 		}
 	}
-	if err := e.cut(ctx, down); err != nil {
+	if err := e.cut(ctx, once(down)); err != nil {
 		return err
 	}
-	return e.open(ctx, up)
+	// What was to bring a session up may have come with what takes it down.
+	return e.open(ctx, slices.DeleteFunc(once(up), func(b int32) bool { return e.members[b] == 0 && !e.unseen[b] || e.sessionless(b) }))
+}
+
+// once keeps the first of each.
+func once(bundles []int32) (list []int32) {
+	for _, b := range bundles {
+		if !slices.Contains(list, b) {
+			list = append(list, b)
+		}
+	}
+	return list
 }
 
 // reachesInto tells whether a change is one of the inside of an external device.

@@ -3,6 +3,7 @@ package oracle
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/bagrig/bagrig/topologies"
 )
@@ -76,7 +77,7 @@ func (s *State) support(at place, a aggregate) (supporting, capacity uint64) {
 			continue
 		}
 		supporting++
-		for _, m := range s.set(at.device, p) {
+		for _, m := range s.rows[p].sets[at.device] {
 			behind[m.Bundle] = s.capacityOf(at.device, m.Bundle)
 		}
 	}
@@ -101,18 +102,47 @@ func (s *State) Announces(device, prefix int) bool {
 	return open
 }
 
+// step is one of the settlings from which a state comes: with the aggregates that
+// the step before found to hold.
+type step struct {
+	open map[place]uint64
+	rows []*row // by prefix
+}
+
 // settleAll settles all prefixes, and again while aggregates open or close: one
-// at a lower tier may keep from a higher one what supports another.
-func (s *State) settleAll(before map[place]bool) error {
-	for range 2 + 2*int(topologies.Backbone) {
-		if err := s.settlePrefixes(); err != nil {
+// at a lower tier may keep from a higher one what supports another. Each step
+// starts from the same step of the state that this one is derived from, if any.
+func (s *State) settleAll(d *derivation) error {
+	before := map[place]bool{}
+	for d, x := range s.devices {
+		for _, p := range x.Announced {
+			before[place{d, int(p)}] = true
+		}
+	}
+	w := newWork(s)
+	for i := range 2 + 2*int(topologies.Backbone) {
+		if err := s.settlePrefixes(w, d, i); err != nil {
 			return err
 		}
+		s.steps = append(s.steps, step{s.open, s.rows})
 		open := s.announced(before)
 		if maps.Equal(open, s.open) {
 			return nil
 		}
-		s.open = open
+		s.open, s.rows = open, slices.Clone(s.rows)
 	}
 	return fmt.Errorf("topology %q: aggregates do not settle", s.o.name)
+}
+
+// settlePrefixes settles all prefixes, given the aggregates that are open.
+func (s *State) settlePrefixes(w *work, d *derivation, step int) error {
+	if d != nil && d.settle(w, step) {
+		return nil
+	}
+	for p := range s.o.prefixes {
+		if err := w.settle(p); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -30,8 +30,9 @@ type SessionChange struct {
 // Both must be states of one topology; their levels may differ.
 func Diff(a, b *State) []Change {
 	var changes []Change
+	differing := differing(a, b)
 	for d := range a.o.asn {
-		for p := range a.o.prefixes {
+		for _, p := range differing {
 			x, y := a.entry(d, p), b.entry(d, p)
 			c := Change{
 				Device: d, Prefix: p,
@@ -46,6 +47,27 @@ func Diff(a, b *State) []Change {
 		}
 	}
 	return changes
+}
+
+// differing lists the prefixes of which something may differ: all but those of
+// which the states share what was decided, and the forms of values too.
+func differing(a, b *State) (prefixes []int) {
+	forms := sameForms(a, b)
+	for p := range a.o.prefixes {
+		if !forms || a.rows[p] != b.rows[p] {
+			prefixes = append(prefixes, p)
+		}
+	}
+	return prefixes
+}
+
+func sameForms(a, b *State) bool {
+	for d := range a.rules {
+		if a.rules[d] != b.rules[d] && a.rules[d].form != b.rules[d].form {
+			return false
+		}
+	}
+	return true
 }
 
 // DiffSessions lists what all directed sessions are told otherwise in b than
@@ -66,8 +88,13 @@ func DiffOpenSessions(a, b, end *State) []SessionChange {
 
 func diffSessions(a, b, end *State) []SessionChange {
 	var changes []SessionChange
+	differing := differing(a, b)
 	for d := range a.o.asn {
-		for p := range a.o.prefixes {
+		prefixes := differing
+		if len(differing) < len(a.o.prefixes) && opens(a, b, end, d) {
+			prefixes = a.o.all
+		}
+		for _, p := range prefixes {
 			changes = appendSessions(changes, a, b, end, d, p)
 		}
 	}
@@ -78,6 +105,16 @@ func diffSessions(a, b, end *State) []SessionChange {
 			cmp.Compare(x.Prefix, y.Prefix))
 	})
 	return changes
+}
+
+// opens tells whether a session of the device is there in one of two states only.
+func opens(a, b, end *State, d int) bool {
+	for i := a.o.first[d]; i < a.o.first[d+1]; i++ {
+		if a.there[i] != b.there[i] && (end == nil || !end.there[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // appendSessions adds the changes of all sessions over which device d tells.
@@ -108,16 +145,18 @@ func appendSessions(changes []SessionChange, a, b, end *State, d, p int) []Sessi
 }
 
 func sameSet(a, b *State, device, prefix int) bool {
-	lo, hi := int(a.o.first[device]), int(a.o.first[device+1])
-	base := prefix * len(a.o.ends)
-	return slices.Equal(a.member[base+lo:base+hi], b.member[base+lo:base+hi]) &&
-		slices.Equal(a.share[base+lo:base+hi], b.share[base+lo:base+hi])
+	return equalSets(a.rows[prefix].sets[device], b.rows[prefix].sets[device])
+}
+
+// equalSets compares sets, which states share where they are the same.
+func equalSets(x, y []state.Member) bool {
+	return len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0] || slices.Equal(x, y))
 }
 
 // sameAttributes compares all of what the device tells but presence and value.
 // The form of a value that comes or goes comes and goes with it.
 func sameAttributes(a *State, x *entry, b *State, y *entry, device int) bool {
-	return x.down == y.down && x.warm == y.warm && samePath(&a.paths, x.told, &b.paths, y.told) &&
+	return x.down == y.down && x.warm == y.warm && samePath(x.told, y.told) &&
 		(x.tells != y.tells || a.form(device, x) == b.form(device, y))
 }
 
@@ -129,4 +168,44 @@ func compareBool(x, y bool) int {
 		return -1
 	}
 	return 1
+}
+
+// Mark calls mark for every place of which the states may answer otherwise: of the
+// device's route, or of what it tells and to whom. With heard, also where what
+// neighbours tell the device may be something else. Both must be states of one topology.
+func (s *State) Mark(since *State, heard bool, mark func(device, prefix int)) {
+	for d := range s.o.asn {
+		if s.otherwise(since, d) {
+			for p := range s.o.prefixes {
+				mark(d, p)
+			}
+		}
+	}
+	for p := range s.o.prefixes {
+		now, was := s.rows[p], since.rows[p]
+		if now == was {
+			continue
+		}
+		for d := range now.entries {
+			same := now.entries[d] == was.entries[d]
+			if !same || !sameSet(s, since, d, p) {
+				mark(d, p)
+			}
+			if same || !heard {
+				continue
+			}
+			for _, e := range s.o.ends[s.o.first[d]:s.o.first[d+1]] {
+				mark(int(e.peer), p)
+			}
+		}
+	}
+}
+
+// otherwise tells whether a device has other sessions, or writes values in another form.
+func (s *State) otherwise(since *State, d int) bool {
+	lo, hi := s.o.first[d], s.o.first[d+1]
+	if s.rules == nil || since.rules == nil {
+		return true
+	}
+	return !slices.Equal(s.there[lo:hi], since.there[lo:hi]) || s.rules[d].form != since.rules[d].form
 }

@@ -36,13 +36,14 @@ type Oracle struct {
 	names    []string // by device
 	prefixes []string
 	classes  []string // by prefix
+	all      []int    // indexes of prefixes
 	level    Level
 	err      error // what New found wrong with the topology
 
 	asn  []uint32          // by device
 	role []topologies.Role // by device
 	up   []int32           // devices from the lowest tier to the highest
-	down []int32           // devices from the highest tier to the lowest
+	rank []int32           // by device: its place in up
 
 	// A session end is one bundle seen from one device. The ends of device d
 	// are ends[first[d]:first[d+1]], ascending by bundle.
@@ -97,8 +98,10 @@ func NewPlaced(t *topologies.Topology, level Level) *Oracle {
 		o.up = append(o.up, int32(i))
 	}
 	slices.SortStableFunc(o.up, func(a, b int32) int { return int(o.role[a]) - int(o.role[b]) })
-	o.down = slices.Clone(o.up)
-	slices.SortStableFunc(o.down, func(a, b int32) int { return int(o.role[b]) - int(o.role[a]) })
+	o.rank = make([]int32, len(o.up))
+	for at, d := range o.up {
+		o.rank[d] = int32(at)
+	}
 	index := t.Index()
 	o.connect(t, index)
 	o.originate(t, index)
@@ -148,6 +151,7 @@ func (o *Oracle) originate(t *topologies.Topology, index *topologies.Index) {
 			}
 			origins, values = append(origins, int32(d)), append(values, value)
 		}
+		o.all = append(o.all, len(o.prefixes))
 		o.prefixes, o.classes = append(o.prefixes, p.Prefix.String()), append(o.classes, p.Class)
 		o.origins, o.value = append(o.origins, origins), append(o.value, values)
 	}
@@ -163,22 +167,26 @@ func (o *Oracle) fail(format string, args ...any) {
 // State is the end state of all devices and prefixes for one state of the
 // bundles. It does not change.
 type State struct {
-	o     *Oracle
-	err   error
-	paths paths
+	o   *Oracle
+	err error
 
-	devices []Device // nil = all with their defaults
+	devices []Device // that rules are of; nil = all at their defaults
+	rules   []*rules // by device; nil with an error
+	cap     []uint64 // by session end: bits/s, 0 = nothing heard over it is used
+	there   []bool   // by session end: there is a session
+	up      []bool   // by session end: the bundle is up, also where its session is closed
+	trial   []bool   // by session end
 
-	rules []*rules // by device; nil with an error
-	cap   []uint64 // by session end: bits/s, 0 = nothing heard over it is used
-	there []bool   // by session end: there is a session
-	up    []bool   // by session end: the bundle is up, also where its session is closed
-	trial []bool   // by session end
+	rows  []*row           // by prefix
+	open  map[place]uint64 // aggregates that are announced, with their value in bits/s
+	steps []step           // by which it settled, the last one as it is
+}
 
-	entries []entry          // by prefix, then device
-	open    map[place]uint64 // aggregates that are announced, with their value in bits/s
-	member  []bool           // by prefix, then session end: in the multipath set
-	share   []uint64         // by prefix, then session end
+// row is what all devices decided for one prefix. States share it where it is the
+// same, so it is not written to once it has settled.
+type row struct {
+	entries []entry          // by device
+	sets    [][]state.Member // by device
 }
 
 // entry is what one device decided for one prefix, its set apart. Where no
@@ -194,16 +202,15 @@ type entry struct {
 	valued     bool    // there is a bottleneck value
 	tells      bool    // a value is told
 	value      float32 // told, bytes/s
-	told       pathID  // as received
-	sent       pathID  // told, with the device's own ASN before it
+	told       *path   // as received
+	sent       *path   // told, with the device's own ASN before it
 	bottleneck uint64  // bits/s
 	heard      uint64  // bits/s that a receiver makes of value
 }
 
-// sameTold tells whether neighbours hear the same from e and f. Both must be
-// of one device in one State, where equal paths have equal ids.
+// sameTold tells whether neighbours hear the same from e and f, both of one device.
 func (e *entry) sameTold(f *entry) bool {
-	return e.sameValue(f) && e.told == f.told && e.down == f.down && e.warm == f.warm && e.atomic == f.atomic
+	return e.sameValue(f) && samePath(e.told, f.told) && e.down == f.down && e.warm == f.warm && e.atomic == f.atomic
 }
 
 // sameValue tells whether both tell the same value, or none, or no route.
@@ -214,10 +221,9 @@ func (e *entry) sameValue(f *entry) bool {
 // Err tells why the state cannot be relied on, or nil: the topology is not
 // valid, the number of bundles given is wrong, or routes do not settle.
 //
-// Without trials a route gets worse with every hop: its path grows, and once it
-// is warm it stays so. So there is exactly one end state. Trials prefer a longer path to a shorter one, and so can leave several:
-// two devices that reach the prefix over trials only may each prefer to go
-// through the other. The state given is the one where lower tiers decide first.
+// A route gets worse with every hop: its path grows, and once it is warm it stays
+// so. What is best of a device therefore follows from what is better, trials
+// choose only among equals, and there is exactly one end state for what is announced.
 func (s *State) Err() error { return s.err }
 
 // Route is what the device decided for the prefix, both by their index in the
@@ -227,15 +233,23 @@ func (s *State) Err() error { return s.err }
 // are zero; Local stays, and so does the bottleneck value of what it would
 // choose if it were live.
 func (s *State) Route(device, prefix int) *state.Route {
+	r := &state.Route{}
+	s.RouteInto(r, device, prefix)
+	r.Set = slices.Clone(r.Set)
+	return r
+}
+
+// RouteInto writes Route over another one. Its set is the state's own, which nobody
+// may write to.
+func (s *State) RouteInto(r *state.Route, device, prefix int) {
 	e := s.entry(device, prefix)
-	r := &state.Route{Local: e.local, Set: s.set(device, prefix), Valued: e.valued, Bottleneck: e.bottleneck}
+	*r = state.Route{Local: e.local, Set: s.rows[prefix].sets[device], Valued: e.valued, Bottleneck: e.bottleneck}
 	if e.present {
 		r.Told = state.Told{
 			Present: true, Valued: e.tells, Value: e.value, Form: s.form(device, e),
-			Path: s.paths.list(e.told), Down: e.down, Warm: e.warm, Atomic: e.atomic,
+			Path: e.told.list(), Down: e.down, Warm: e.warm, Atomic: e.atomic,
 		}
 	}
-	return r
 }
 
 // form says which communities carry the value that the device tells.
@@ -244,17 +258,6 @@ func (s *State) form(device int, e *entry) string {
 		return ""
 	}
 	return s.rules[device].form
-}
-
-func (s *State) set(device, prefix int) []state.Member {
-	var set []state.Member
-	base := prefix * len(s.o.ends)
-	for i := s.o.first[device]; i < s.o.first[device+1]; i++ {
-		if s.member[base+int(i)] {
-			set = append(set, state.Member{Bundle: s.o.ends[i].bundle, Share: s.share[base+int(i)]})
-		}
-	}
-	return set
 }
 
 // TellsTo tells whether the device tells its route to the prefix over the
@@ -273,14 +276,18 @@ func (s *State) TellsTo(device, prefix int, bundle int32) bool {
 // for each session that brings one, ascending by bundle: the Adj-RIB-In before
 // the device's own loop check and decision. Paths are as received.
 func (s *State) Receives(device, prefix int) []state.Candidate {
-	var got []state.Candidate
+	return s.AppendReceives(nil, device, prefix)
+}
+
+// AppendReceives appends what Receives gives.
+func (s *State) AppendReceives(got []state.Candidate, device, prefix int) []state.Candidate {
 	for i := s.o.first[device]; i < s.o.first[device+1]; i++ {
 		peer := int(s.o.ends[i].peer)
 		e := s.entry(peer, prefix)
 		if !s.there[i] || !s.exports(peer, device, e) {
 			continue
 		}
-		got = append(got, state.Candidate{Bundle: s.o.ends[i].bundle, Path: s.paths.list(e.sent), Valued: e.tells, Value: e.value})
+		got = append(got, state.Candidate{Bundle: s.o.ends[i].bundle, Path: e.sent.list(), Valued: e.tells, Value: e.value})
 	}
 	return got
 }
@@ -300,7 +307,7 @@ func (s *State) Reach(prefix int) []bool {
 func (s *State) Drained(device int) bool { return s.rules != nil && s.rules[device].drained }
 
 func (s *State) entry(device, prefix int) *entry {
-	return &s.entries[prefix*len(s.o.asn)+device]
+	return &s.rows[prefix].entries[device]
 }
 
 // exports tells whether the rules let the teller's route go to the neighbour.
@@ -308,5 +315,5 @@ func (s *State) exports(teller, neighbour int, e *entry) bool {
 	if !e.present || (e.down && s.o.role[neighbour] >= s.o.role[teller]) {
 		return false
 	}
-	return !s.paths.holds(e.told, s.o.asn[neighbour])
+	return !e.told.holds(s.o.asn[neighbour])
 }

@@ -1,75 +1,41 @@
 package oracle
 
-// pathID names an AS path in a paths table; equal paths have equal ids.
-type pathID int32
+import "slices"
 
-// emptyPath is the path of a route that its own device originates.
-const emptyPath pathID = 0
-
-// paths interns AS paths: each is one ASN before a path that is known already.
-type paths struct {
-	nodes []pathNode
-	index map[pathKey]pathID
-}
-
-type pathNode struct {
-	asn    uint32
-	length int32
-	rest   pathID
-}
-
-type pathKey struct {
-	asn  uint32
-	rest pathID
-}
-
-func newPaths() paths {
-	return paths{nodes: make([]pathNode, 1), index: make(map[pathKey]pathID)}
+// path is an AS path: an ASN before another path. The empty one, of a route that
+// its own device originates, is nil. It is not written to, so that states and those
+// who look at them share it.
+type path struct {
+	asns []uint32
+	rest *path
 }
 
 // prepend gives the path with asn before it.
-func (p *paths) prepend(asn uint32, path pathID) pathID {
-	key := pathKey{asn, path}
-	id, ok := p.index[key]
-	if !ok {
-		id = pathID(len(p.nodes))
-		p.nodes = append(p.nodes, pathNode{asn: asn, length: p.nodes[path].length + 1, rest: path})
-		p.index[key] = id
-	}
-	return id
+func prepend(asn uint32, rest *path) *path {
+	asns := make([]uint32, 1, rest.len()+1)
+	asns[0] = asn
+	return &path{asns: append(asns, rest.list()...), rest: rest}
 }
 
-func (p *paths) length(path pathID) int32 { return p.nodes[path].length }
-
-func (p *paths) holds(path pathID, asn uint32) bool {
-	for ; path != emptyPath; path = p.nodes[path].rest {
-		if p.nodes[path].asn == asn {
-			return true
-		}
+func (p *path) len() int {
+	if p == nil {
+		return 0
 	}
-	return false
+	return len(p.asns)
 }
 
-// list writes the path out; nil for the empty one.
-func (p *paths) list(path pathID) []uint32 {
-	if path == emptyPath {
+func (p *path) holds(asn uint32) bool { return p != nil && slices.Contains(p.asns, asn) }
+
+// list is the path written out; nil for the empty one.
+func (p *path) list() []uint32 {
+	if p == nil {
 		return nil
 	}
-	asns := make([]uint32, 0, p.length(path))
-	for ; path != emptyPath; path = p.nodes[path].rest {
-		asns = append(asns, p.nodes[path].asn)
-	}
-	return asns
+	return p.asns
 }
 
-// samePath compares paths of two tables, whose ids have nothing in common.
-func samePath(p *paths, a pathID, q *paths, b pathID) bool {
-	for a != emptyPath && b != emptyPath {
-		x, y := p.nodes[a], q.nodes[b]
-		if x.asn != y.asn {
-			return false
-		}
-		a, b = x.rest, y.rest
-	}
-	return a == b
+// samePath tells whether two paths are equal. States that come from one another
+// share most, so that the numbers are seldom looked at.
+func samePath(p, q *path) bool {
+	return p == q || p.len() == q.len() && slices.Equal(p.list(), q.list())
 }

@@ -128,8 +128,9 @@ func (r *reader) read(knob, value string, words []string) int {
 	return max(i, 0)
 }
 
-// rules reads all devices; nil are all at their defaults and live.
-func (o *Oracle) rules(devices []Device) ([]*rules, error) {
+// rules reads all devices; nil are all at their defaults and live. Those that are
+// as in another state have its rules.
+func (o *Oracle) rules(devices []Device, from *State) ([]*rules, error) {
 	list := make([]*rules, len(o.asn))
 	if devices == nil {
 		defaults := &rules{}
@@ -142,6 +143,10 @@ func (o *Oracle) rules(devices []Device) ([]*rules, error) {
 		return nil, fmt.Errorf("topology %q: states of %d devices: want %d", o.name, len(devices), len(list))
 	}
 	for d := range list {
+		if from != nil && from.devices != nil && from.devices[d].sameRules(&devices[d]) {
+			list[d] = from.rules[d]
+			continue
+		}
 		r, err := rulesOf(devices[d])
 		if err != nil {
 			return nil, fmt.Errorf("topology %q: device %q: %w", o.name, o.names[d], err)
@@ -150,3 +155,7 @@ func (o *Oracle) rules(devices []Device) ([]*rules, error) {
 	}
 	return list, nil
 }
+
+// sameRules tells whether two devices have the same settings, which nobody writes
+// to, and drain state.
+func (d *Device) sameRules(e *Device) bool { return d.Settings == e.Settings && d.Drain == e.Drain }

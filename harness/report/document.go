@@ -51,7 +51,14 @@ type Document struct {
 	Lost          *Lost         `json:"lost_unseen,omitempty"`
 	Overcount     []Overcount   `json:"overcount,omitempty"`
 	Agreement     *Agreement    `json:"agreement,omitempty"`
+	States        []Reached     `json:"states,omitempty"`
 	External      []External    `json:"external,omitempty"`
+}
+
+// Reached is a state of behaviour and how often it was reached; see state.Reached.
+type Reached struct {
+	State string `json:"state"`
+	Times int    `json:"times"`
 }
 
 // Overcount is what is told over what the graph can carry; see state.Overcount.
@@ -243,6 +250,9 @@ func newDocument(about About, dir string, res *state.Result) *Document {
 	d.Lost = newLost(res.Lost)
 	for _, o := range res.Overcount {
 		d.Overcount = append(d.Overcount, Overcount{o.Moment, o.Damped, o.Pairs, o.Above, Number(o.Median), Number(o.Worst), o.Device, o.Prefix})
+	}
+	for _, r := range res.Reached {
+		d.States = append(d.States, Reached{r.Name, r.Times})
 	}
 	if a := res.Agreement; a != nil {
 		d.Agreement = &Agreement{a.Sim.Verdict, a.Sim.Error, a.Moments, a.Routes, a.NLRI, a.Cures, a.Differences}

@@ -90,7 +90,8 @@ func violatedRun(t *testing.T) *state.Result {
 		Agreement: &state.Agreement{
 			Sim: &state.Result{Verdict: state.Violated, Error: "no-convergence"}, Moments: 3, Routes: 4368, NLRI: 11624, Cures: 2, Differences: 1, Text: "1 difference\n",
 		},
-		FIB: hardwareUse(), Policies: []state.PolicyUse{
+		Reached: []state.Reached{{Name: "suppression on", Times: 3}, {Name: "partition"}},
+		FIB:     hardwareUse(), Policies: []state.PolicyUse{
 			{Overflow: fib.OverflowExceed, Exceeded: 1, Use: 1.125, Device: "r1-bag1", Groups: 72, GroupsOf: 64, Moves: 90},
 			{Overflow: fib.OverflowMerge, Use: 1, Device: "r1-bag1", Groups: 49, GroupsOf: 64, Overload: 0.5, Underuse: math.Inf(1), Dropped: 7, Given: 12, Moves: 2100},
 			{Overflow: fib.OverflowSpill, Use: 1, Device: "r1-bag1", Groups: 49, GroupsOf: fib.NoLimit, Refusals: 1, Gaps: 2, Spilled: 24},

@@ -208,11 +208,26 @@ func (d *Document) end() string {
 		field("sim", fmt.Sprintf("%s; at %s moments the engines %s", a.Sim, whole(a.Moments), agree))
 	}
 	field("error", d.Error)
+	field("states", reachedText(d.States))
 	field("took", fmt.Sprintf("%s, in which %s of virtual time passed", realTime(d.ElapsedMS), virtualTime(d.VirtualS)))
 	field("seed", strconv.FormatUint(d.Seed, 10))
 	field("folder", d.Folder)
 	field("repeat", d.Command)
 	return b.String()
+}
+
+// reachedText says how many states of behaviour were reached; run.json says which.
+func reachedText(list []Reached) string {
+	if len(list) == 0 {
+		return ""
+	}
+	n := 0
+	for _, r := range list {
+		if r.Times > 0 {
+			n++
+		}
+	}
+	return fmt.Sprintf("%d of %d states of behaviour reached, see %s", n, len(list), RunFile)
 }
 
 func (d *Document) verdict() string {

@@ -49,7 +49,16 @@ func (f *Fail) Text() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append([]byte(f.head()), scenario...), nil
+	return append([]byte(f.head()+sumLine(scenario)+f.story()), scenario...), nil
+}
+
+// sumLine says what the scenario below the head is, so that one that is cut or
+// changed is not taken for the one that failed: a file can be cut and still be YAML.
+func sumLine(scenario []byte) string { return fmt.Sprintf("# sum: %s\n", sumOf(scenario)) }
+
+// sumOf is the same for any line ends, which version control may convert.
+func sumOf(scenario []byte) string {
+	return fmt.Sprintf("%.4x", sha256.Sum256(bytes.ReplaceAll(scenario, []byte("\r\n"), []byte("\n"))))
 }
 
 func (f *Fail) head() string {
@@ -60,6 +69,11 @@ func (f *Fail) head() string {
 			fmt.Fprintf(&b, "# %s: %s\n", l.name, oneLine(l.text))
 		}
 	}
+	return b.String()
+}
+
+func (f *Fail) story() string {
+	var b strings.Builder
 	if len(f.Story) > 0 {
 		b.WriteString("# story:\n")
 	}
@@ -101,7 +115,9 @@ func (f *Fail) Place(dir string) (string, error) {
 // Write writes the fail file as a whole, with the files that the scenario names
 // beside it, and makes the folders that are missing. Whoever reads it finds the
 // old file or the new one.
-func (f *Fail) Write(path string) error {
+func (f *Fail) Write(path string) error { return f.write(path, report.WriteFile) }
+
+func (f *Fail) write(path string, write func(path string, data []byte) error) error {
 	text, err := f.Text()
 	if err != nil {
 		return err
@@ -112,11 +128,11 @@ func (f *Fail) Write(path string) error {
 	}
 	for name, data := range f.Scenario.Files {
 		beside := filepath.Join(folder, harness.FilesFolder, harness.CopyName(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(beside), 0o777), report.WriteFile(beside, data)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(beside), 0o777), write(beside, data)); err != nil {
 			return fmt.Errorf("fail file: %w", err)
 		}
 	}
-	if err := report.WriteFile(path, text); err != nil {
+	if err := write(path, text); err != nil {
 		return fmt.Errorf("fail file: %w", err)
 	}
 	return nil
@@ -140,6 +156,9 @@ func ReadFail(file string, data []byte) (*Fail, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.checkSum(f); err != nil {
+		return nil, err
+	}
 	if f.Scenario, err = harness.ReadScenario(file, data); err != nil {
 		return nil, err
 	}
@@ -150,17 +169,32 @@ func ReadFail(file string, data []byte) (*Fail, error) {
 type headReader struct {
 	file  string
 	lines []string
+
+	sum     string // empty = the file has none
+	sumLine int    // from 1
+	below   int    // lines of the head
 }
 
-func (r headReader) bad(line int, format string, args ...any) error {
+// checkSum compares the scenario with the sum, in a file that has one.
+func (r *headReader) checkSum(f *Fail) error {
+	if r.sum == "" {
+		return nil
+	}
+	if got := sumOf([]byte(strings.Join(r.lines[r.below:], "\n"))); got != r.sum {
+		return r.bad(r.sumLine, "want %q: the scenario below is not the one that failed, but cut or changed. Get the file back; where the change is meant, write `# sum: %s`, or leave the line out", got, got)
+	}
+	return nil
+}
+
+func (r *headReader) bad(line int, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %q: %s", r.file, line, r.lines[line-1], fmt.Sprintf(format, args...))
 }
 
 // head reads fields, each once, then the story, up to the first line that is no
 // comment.
-func (r headReader) head() (*Fail, error) {
+func (r *headReader) head() (*Fail, error) {
 	f := &Fail{}
-	fields := map[string]*string{"property": &f.Property, "expect": &f.Expect, "run": &f.Command, "size": &f.How}
+	fields := map[string]*string{"property": &f.Property, "expect": &f.Expect, "run": &f.Command, "size": &f.How, "sum": &r.sum}
 	n, story := 1, false
 	for ; n < len(r.lines) && strings.HasPrefix(r.lines[n], "#"); n++ {
 		line := strings.TrimRight(r.lines[n], "\r")
@@ -174,11 +208,15 @@ func (r headReader) head() (*Fail, error) {
 		case name == "story" && value == "" && !story:
 			story = true
 		case !ok || field == nil || *field != "":
-			return nil, r.bad(n+1, "want one each of `# property: NAME`, `# expect: held` or `violated`, `# run: COMMAND`, `# size: TEXT`, then `# story:` and lines of it after `#   `")
+			return nil, r.bad(n+1, "want one each of `# property: NAME`, `# expect: held` or `violated`, `# run: COMMAND`, `# size: TEXT`, `# sum: HASH`, then `# story:` and lines of it after `#   `")
 		default:
 			*field = strings.TrimSpace(value)
+			if name == "sum" {
+				r.sumLine = n + 1
+			}
 		}
 	}
+	r.below = n
 	switch {
 	case f.Property == "":
 		return nil, r.bad(n, "the head ends here: want `# property: NAME` in it; %s", convert)
@@ -212,6 +250,10 @@ func LoadFails(dir string) (paths []string, fails []*Fail, err error) {
 		case d.IsDir() && d.Name() == harness.FilesFolder:
 			return filepath.SkipDir
 		case d.IsDir():
+			return nil
+		}
+		if strings.HasPrefix(d.Name(), ".") {
+			errs = append(errs, fmt.Errorf("%s: want a fail file: this is left of one whose writing was cut off; remove it", path))
 			return nil
 		}
 		f, err := LoadFail(path)

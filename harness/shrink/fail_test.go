@@ -90,13 +90,16 @@ func TestADamagedFailFileSaysWhereAndWhatWasExpected(t *testing.T) {
 		{"another version", "fail file 1", "fail file 2", `f.yaml:1: "# bagrig fail file 2": want "# bagrig fail file 1"; to convert`},
 		{"no version", "# bagrig fail file 1\n", "", "f.yaml:1: "},
 		{"no property", "# property: FIB within limits, peak included\n", "", "want `# property: NAME`"},
-		{"no expectation", "# expect: held\n", "", "f.yaml:7: "},
+		{"no expectation", "# expect: held\n", "", "f.yaml:8: "},
 		{"another expectation", "expect: held", "expect: perhaps", `not "perhaps"`},
 		{"an unknown line", "# size:", "# sizes:", "f.yaml:5: "},
 		{"a line that is cut", "# run: bagrig replay x.yaml", "# run", "f.yaml:4: "},
 		{"a property twice", "# size: 1 event", "# property: x", "f.yaml:5: "},
 		{"a story that is too long", "#   0s: degrade\n", strings.Repeat("#   again\n", 10), "want a story of at most 10 lines"},
-		{"a scenario that is cut", "speed: 800G", "speed: 8", "f.yaml:"},
+		{"a scenario that is cut", string(text[len(text)-40:]), "", `f.yaml:6: "# sum: `},
+		{"a scenario that is changed", "members: 1}", "members: 2}", "write `# sum: "},
+		{"a sum that is cut", "# sum: ", "# sum: 0", "the scenario below is not the one that failed"},
+		{"a scenario that is none", "# sum: " + sumIn(t, text) + "\n", "x: ", "f.yaml:"},
 		{"no scenario", string(text[strings.Index(string(text), "name:"):]), "", "f.yaml"},
 	} {
 		damaged := strings.Replace(string(text), tc.old, tc.new, 1)
@@ -105,6 +108,32 @@ func TestADamagedFailFileSaysWhereAndWhatWasExpected(t *testing.T) {
 		}
 		if _, err := shrink.ReadFail("f.yaml", []byte(damaged)); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got error %v, want %q in it", tc.name, err, tc.want)
+		}
+	}
+}
+
+// sumIn is the sum that a fail file has.
+func sumIn(t *testing.T, text []byte) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(string(text), "# sum: ")
+	sum, _, ends := strings.Cut(rest, "\n")
+	if !ok || !ends {
+		t.Fatalf("no sum in\n%s", text)
+	}
+	return sum
+}
+
+func TestASumIsNotNeededAndStandsForAnyLineEnds(t *testing.T) {
+	text, err := aFail(t).Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, same := range map[string]string{
+		"without":       strings.Replace(string(text), "# sum: "+sumIn(t, text)+"\n", "", 1),
+		"Windows' ends": strings.ReplaceAll(string(text), "\n", "\r\n"),
+	} {
+		if _, err := shrink.ReadFail("f.yaml", []byte(same)); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -123,11 +152,14 @@ func TestNoFailFileIsSkipped(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "z.txt"), []byte("hello"), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, ".y.yaml.123"), []byte("# bagrig"), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	paths, fails, err := shrink.LoadFails(dir)
 	if len(paths) != 1 || len(fails) != 1 {
 		t.Errorf("got %v, want the one good file", paths)
 	}
-	for _, want := range []string{"want it in a folder FIB-within-limits-peak-included", "z.txt:1: "} {
+	for _, want := range []string{"want it in a folder FIB-within-limits-peak-included", "z.txt:1: ", ".y.yaml.123: want a fail file: this is left of one"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %q in it", err, want)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/bagrig/bagrig/harness"
+	"github.com/bagrig/bagrig/harness/report"
 )
 
 // Kept is a failure that was shrunk and, unless there was an error, written.
@@ -23,6 +24,10 @@ type Kept struct {
 // time was not enough to see it; where only writing failed it is there with the
 // error, and its Text is to be shown.
 func Keep(ctx context.Context, sc *harness.Scenario, checks Checks, want, dir string, engines ...string) (*Kept, error) {
+	return keep(ctx, sc, checks, want, dir, report.WriteFile, engines...)
+}
+
+func keep(ctx context.Context, sc *harness.Scenario, checks Checks, want, dir string, write func(string, []byte) error, engines ...string) (*Kept, error) {
 	on, failure, err := On(ctx, sc, checks, want, engines...)
 	if err != nil {
 		return nil, err
@@ -40,7 +45,7 @@ func Keep(ctx context.Context, sc *harness.Scenario, checks Checks, want, dir st
 	if k.Text, err = k.Fail.Text(); err != nil {
 		return k, err
 	}
-	return k, k.Fail.Write(k.Path)
+	return k, k.Fail.write(k.Path, write)
 }
 
 // NewFail makes a fail of what shrinking left, with its story. That plays the
@@ -55,7 +60,7 @@ func NewFail(ctx context.Context, res *Result, checks Checks) *Fail {
 // shown is what can be shown of a fail that no file can hold, and why.
 func (f *Fail) shown(why error) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s# no file can hold it: %s\n", f.head(), oneLine(why.Error()))
+	fmt.Fprintf(&b, "%s# no file can hold it: %s\n%s", f.head(), oneLine(why.Error()), f.story())
 	fmt.Fprintf(&b, "topology: %s\ndamping: %v\nevents:\n", f.Scenario.Topology.Summary(), planOf(f.Scenario).Default)
 	for _, e := range f.Scenario.Events {
 		fmt.Fprintf(&b, "  - %s\n", e.YAML())

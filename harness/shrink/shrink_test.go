@@ -261,7 +261,7 @@ func TestARunNamesWhatFails(t *testing.T) {
 		{"a threshold", degrade + "thresholds: {nlri: 1, radius: 1}\n", "", "threshold: NLRI per event", none},
 		{"the one that is asked for", degrade + "thresholds: {nlri: 1, radius: 1}\n", "threshold: blast radius", "threshold: blast radius", none},
 		{"one that is expected", degrade + "thresholds: {nlri: 1}\nexpect-violated: [\"threshold: NLRI per event\"]\n", "", "threshold: NLRI per event", none},
-		{"a panic", degrade, "", shrink.Panic, func(*topologies.Topology, []state.Event) []state.Check { return []state.Check{explodes{}} }},
+		{"a check that panics", degrade, "", "explodes", func(*topologies.Topology, []state.Event) []state.Check { return []state.Check{explodes{}} }},
 		{"nothing", degrade, "", "", none},
 		{"an event without effect cannot be run", degrade + degrade[len("events:\n"):] + "thresholds: {nlri: 1}\n", "", "", none},
 	} {

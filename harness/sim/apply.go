@@ -180,6 +180,7 @@ func (e *Engine) startAgain(d int) (up []int32) {
 		return nil
 	}
 	dev := e.own(d)
+	e.actions.restarts(d)
 	cfg := e.coreConfig(d)
 	cfg.Restart = &speakers.Restart{At: e.now, Drain: dev.drain}
 	for i, s := range cfg.Sessions {
@@ -190,9 +191,10 @@ func (e *Engine) startAgain(d int) (up []int32) {
 		}
 	}
 	dev.away = false
-	dev.core = speakers.New(cfg)
+	dev.core, dev.last = speakers.New(cfg), nil
 	dev.inbox, dev.others, dev.hashed = nil, nil, false
 	clear(dev.told)
+	e.tap.restarted(d)
 	e.input(d, speakers.Input{Kind: speakers.Originate})
 	for _, b := range up {
 		e.schedule.endOfRIB(b, d)

@@ -35,7 +35,7 @@ func (e *Engine) Clone() (*Engine, error) {
 		devices: slices.Clone(e.devices), sessions: slices.Clone(e.sessions), settings: slices.Clone(e.settings),
 		heardBits: slices.Clone(e.heardBits), marks: slices.Clip(e.marks), paths: paths{}, self: new(owner),
 		now: e.now, rounds: e.rounds, entries: e.entries, recording: e.recording, counters: e.counters,
-		until: damping.Never, talk: slices.Clone(e.talk),
+		until: damping.Never, talk: slices.Clone(e.talk), tap: e.tap.clone(),
 	}
 	made.opts.Progress = nil
 	for d := range made.devices {

@@ -42,8 +42,8 @@ func (e *Engine) forwarding() uint64 {
 // hashTables adds what hardware forwards.
 func (e *Engine) hashTables(h *hash) {
 	for d := range e.tables {
-		for _, p := range e.topology.Prefixes {
-			entry, ok := e.tables[d].Lookup(p.Prefix)
+		for p := range e.topology.Prefixes {
+			entry, ok := e.lookup(d, p)
 			h.add(flags(ok), uint64(len(entry.Members)), uint64(len(entry.Dropped)))
 			for _, m := range entry.Members {
 				h.add(uint64(m.ID), uint64(m.Weight))
@@ -149,12 +149,14 @@ type walk struct {
 	seen map[uintptr]uint64 // pointers, numbered
 }
 
-// fixed are types that do not change while a core lives, and are large.
+// fixed are types that do not change while a core lives, and are large, or that say
+// nothing of what comes.
 var fixed = map[reflect.Type]bool{
 	reflect.TypeFor[speakers.Config]():       true,
 	reflect.TypeFor[[]damping.ToldStage]():   true,
 	reflect.TypeFor[damping.Grid]():          true,
 	reflect.TypeFor[[]damping.BundleStage](): true,
+	reflect.TypeFor[speakers.History]():      true,
 }
 
 func (w *walk) value(v reflect.Value) {

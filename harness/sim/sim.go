@@ -35,6 +35,7 @@ type Options struct {
 	Hardware []state.Hardware      // by device; nil = state.HardwareOf the topology
 	Compare  bool                  // keep a table of each overflow policy beside every table
 	Schedule Schedule
+	Tap      NewTap // makes what stands between the parts; nil = nothing does
 	// Progress hears how many Adj-RIB-In entries there are, after every round.
 	Progress func(stage string, done, total int)
 	// Entries is how many there will be when the network is quiet for the first
@@ -74,10 +75,12 @@ type Engine struct {
 	marks     []string    // by Mark
 	noClone   error       // of a damping stage that cannot be cloned
 	configs   *speakers.Configs
+	actions   actions
 	watch     *Transients // nil = nobody wants to know
 	talk      []int       // by direction: messages sent
 	changes   *changes    // of what is told; nil = nobody wants to know
 	settling  *cycle      // of timers without an event
+	tap       *tapped     // nil = there is none
 }
 
 // device is one speaker.
@@ -85,6 +88,8 @@ type device struct {
 	owner  *owner        // who may change core, told and the table
 	marks  int           // how many of the engine's the table has heard of
 	seen   *state.Device // as the last snapshot had it; nil = something has changed since
+	last   *state.Device // as the last snapshot had it, what has changed since or not; nil = there was none
+	steps  uint64        // of core, when it was
 	core   *speakers.Core
 	told   []told // by prefix
 	drain  topologies.DrainState
@@ -158,7 +163,7 @@ func New(opts Options) (*Engine, error) {
 	e := &Engine{
 		opts: opts, topology: t, index: t.Index(), prefixes: len(t.Prefixes),
 		devices: make([]device, len(t.Devices)), sessions: make([]session, len(t.Bundles)), paths: paths{}, self: new(owner),
-		until: damping.Never, talk: make([]int, 2*len(t.Bundles)),
+		until: damping.Never, talk: make([]int, 2*len(t.Bundles)), tap: newTapped(t, opts.Tap),
 	}
 	if e.settings = slices.Clone(opts.Settings); e.settings == nil {
 		e.settings = slices.Repeat([]topologies.Settings{topologies.DefaultSettings()}, len(t.Devices))

@@ -61,9 +61,9 @@ func (e *Engine) seen(d int) state.Device {
 	if dev.seen != nil && dev.marks < len(e.marks) && compromised(dev.seen) {
 		e.own(d)
 	}
-	if dev.seen == nil {
+	if dev.seen == nil || e.tap != nil {
 		made := e.device(d)
-		dev.seen = &made
+		dev.seen, dev.last, dev.steps = &made, &made, dev.core.Steps()
 	}
 	out := *dev.seen
 	out.FIB.Events += len(e.marks) - dev.marks
@@ -74,7 +74,10 @@ func compromised(d *state.Device) bool { return d.FIB.Compromises > 0 }
 
 func (e *Engine) device(d int) state.Device {
 	dev := &e.devices[d]
-	out := e.tables[d].Device(dev.core, e.topology.Prefixes)
+	out := e.tables[d].Device(dev.core, e.topology.Prefixes, dev.last, dev.steps)
 	out.Drain, out.Restarting = dev.drain, out.Restarting || dev.away
+	if e.tap != nil {
+		e.tapDevice(d, &out)
+	}
 	return out
 }

@@ -55,8 +55,7 @@ func (e *Engine) step(d int) error {
 	dump := dev.core.Restarting() // what it then tells is the first dump of its sessions
 	var err error
 	if e.settings[d].RIBBatch > 0 || len(in) == 0 {
-		e.effects, err = dev.core.Step(e.now, in, e.effects[:0])
-		if err == nil {
+		if err = e.stepCore(d, in); err == nil {
 			err = e.carry(d, dump)
 		}
 	}
@@ -64,7 +63,7 @@ func (e *Engine) step(d int) error {
 		if e.settings[d].RIBBatch > 0 || err != nil {
 			break
 		}
-		if e.effects, err = dev.core.Step(e.now, in[i:i+1], e.effects[:0]); err == nil {
+		if err = e.stepCore(d, in[i:i+1]); err == nil {
 			err = e.carry(d, dump)
 		}
 	}
@@ -80,8 +79,10 @@ func (e *Engine) step(d int) error {
 
 // carry does what the last step asks for, in its order.
 func (e *Engine) carry(d int, dump bool) error {
+	e.actions.stepped(d)
 	for i := range e.effects {
 		x := &e.effects[i]
+		e.actions.did(d, x)
 		switch x.Kind {
 		case speakers.Program, speakers.Unprogram:
 			if err := e.tables[d].Carry(e.topology.Prefixes[x.Prefix].Prefix, x.Hops); err != nil {
@@ -110,6 +111,7 @@ func (e *Engine) tell(d int, prefix int32, route *speakers.Told, dump bool) {
 	dev := &e.devices[d]
 	now := e.heardAs(d, route)
 	dev.told[prefix] = now
+	e.tap.tells(d, prefix, route)
 	e.changes.add(d, prefix)
 	for i, l := range dev.links {
 		if !e.sessions[l.bundle].up {
@@ -126,6 +128,7 @@ func (e *Engine) tell(d int, prefix int32, route *speakers.Told, dump bool) {
 func (e *Engine) untell(d int, prefix int32) {
 	dev := &e.devices[d]
 	dev.told[prefix] = told{}
+	e.tap.tells(d, prefix, nil)
 	e.changes.add(d, prefix)
 	for _, l := range dev.links {
 		if e.sessions[l.bundle].up {
@@ -170,8 +173,17 @@ func (e *Engine) send(m message) {
 	e.pass(m)
 }
 
-// pass lets a message go, or wait where its direction is held.
+// pass lets a message go, or what the tap makes of it.
 func (e *Engine) pass(m message) {
+	if e.tap != nil {
+		e.tapMessage(m)
+		return
+	}
+	e.carryMessage(m)
+}
+
+// carryMessage lets a message go, or wait where its direction is held.
+func (e *Engine) carryMessage(m message) {
 	x := &e.sessions[m.dir/2]
 	if end := &x.ends[m.dir%2]; end.held || x.unseen {
 		end.waiting = append(end.waiting, m)
@@ -220,8 +232,8 @@ func (e *Engine) deliver(m *message) {
 // other tells.
 func (e *Engine) open(bundle int32) {
 	x, ends := &e.sessions[bundle], e.index.Ends[bundle]
-	if x.up || e.devices[ends[0]].away || e.devices[ends[1]].away {
-		return
+	if x.up || x.members == 0 && !x.unseen || e.devices[ends[0]].away || e.devices[ends[1]].away {
+		return // what was to bring it up came with what takes it down
 	}
 	x.up, x.closedBy = true, 0
 	for _, d := range e.index.Ends[bundle] {
@@ -230,7 +242,7 @@ func (e *Engine) open(bundle int32) {
 	for side, d := range e.index.Ends[bundle] {
 		dev := &e.devices[d]
 		for p := range dev.told {
-			if t := &dev.told[p]; t.heard != nil && dev.core.Exports(bundle, *dev.core.Told(int32(p))) {
+			if t := &dev.told[p]; t.heard != nil && dev.core.Exports(bundle, *e.toldOf(d, int32(p))) {
 				e.send(message{dir: 2*bundle + int32(side), prefix: int32(p), dump: true, route: t.heard, path: t.path})
 			}
 		}

@@ -182,7 +182,7 @@ func (t *Transients) leadsDown(bundles []int32) bool {
 
 // carries are the bundles over which a device's hardware sends a prefix.
 func (t *Transients) carries(d int, p int32) []int32 {
-	entry, ok := t.e.tables[d].Lookup(t.e.topology.Prefixes[p].Prefix)
+	entry, ok := t.e.lookup(d, int(p))
 	if !ok {
 		return nil
 	}

@@ -33,14 +33,27 @@ type Network struct {
 // Moment is what a check sees: the network at quiet.
 type Moment struct {
 	*Network
+	Dampings func(device, prefix int) *ToldDamping // what Network.ToldDampings gives; nil = not looked up yet
 	Snapshot *Snapshot
 	Settled  bool      // no pending timer can change anything
 	Baseline *Snapshot // the settled snapshot before the first event; Snapshot itself at that moment
 	// Damped is what the speakers must hold, told values damped and bundles as
 	// their damping passes them. True has the capacities that are there, undamped.
 	Damped, True Judge
-	Full         bool    // everything is as it was before the first event
-	Window       *Window // the window that settled just now; else nil
+	Full         bool // everything is as it was before the first event
+	// Settings are those of the speakers, by device, as events have left them. Nobody
+	// writes to them. Nil where nobody knows them.
+	Settings []*topologies.Settings
+	Window   *Window // the window that settled just now; else nil
+	Since    *Since  // nil = everything may differ from whatever was shown before
+}
+
+// ToldDampings is Network.ToldDampings.
+func (m *Moment) ToldDampings() func(device, prefix int) *ToldDamping {
+	if m.Dampings != nil {
+		return m.Dampings
+	}
+	return m.Network.ToldDampings()
 }
 
 // Window is the time from the start of an event to the moment when the network
@@ -218,6 +231,7 @@ type Result struct {
 	Lost        *Lost       // nil where none was
 	Overcount   []Overcount // at the baseline, and at the end where that differs
 	Agreement   *Agreement  // nil unless the run was played on both engines
+	Reached     []Reached   // of the Watcher among the checks; nil where there is none
 }
 
 // Overcount is what speakers tell over what the graph can carry, of all (device,

@@ -1,6 +1,10 @@
 package state
 
-import "github.com/bagrig/bagrig/damping"
+import (
+	"slices"
+
+	"github.com/bagrig/bagrig/damping"
+)
 
 // DampingPlan is what damping stands where.
 func (n *Network) DampingPlan() damping.Plan {
@@ -31,18 +35,19 @@ const external = -2
 // ToldDampings looks up, for a device and a prefix by their index, what damps
 // the told value there. All places of one role and class share one.
 func (n *Network) ToldDampings() func(device, prefix int) *ToldDamping {
-	type place struct{ role, class string }
-	plan, places := n.DampingPlan(), map[place]*ToldDamping{}
-	roles := make([]string, len(n.Topology.Devices))
-	for d, device := range n.Topology.Devices {
-		roles[d] = device.Role.String()
-		for _, p := range n.Topology.Prefixes {
-			at := place{roles[d], p.Class}
-			if places[at] != nil {
-				continue
-			}
-			t, rule := plan.ForTold(at.role, at.class)
-			places[at] = &ToldDamping{t, rule, t.Law(), t.Memoryless(), t.Forgets()}
+	plan := n.DampingPlan()
+	var roles, classes numbering
+	for _, device := range n.Topology.Devices {
+		roles.add(device.Role.String())
+	}
+	for _, p := range n.Topology.Prefixes {
+		classes.add(p.Class)
+	}
+	places := make([]ToldDamping, len(roles.names)*len(classes.names)) // by role, then class
+	for r, role := range roles.names {
+		for c, class := range classes.names {
+			t, rule := plan.ForTold(role, class)
+			places[r*len(classes.names)+c] = ToldDamping{t, rule, t.Law(), t.Memoryless(), t.Forgets()}
 		}
 	}
 	none := damping.Pipeline{}
@@ -51,6 +56,21 @@ func (n *Network) ToldDampings() func(device, prefix int) *ToldDamping {
 		if n.IsExternal(device) && !n.External[device].Damped {
 			return undamped
 		}
-		return places[place{roles[device], n.Topology.Prefixes[prefix].Class}]
+		return &places[roles.of[device]*len(classes.names)+classes.of[prefix]]
 	}
+}
+
+// numbering numbers names as they come.
+type numbering struct {
+	names []string
+	of    []int // the number of each name that was added
+}
+
+func (n *numbering) add(name string) {
+	i := slices.Index(n.names, name)
+	if i < 0 {
+		i = len(n.names)
+		n.names = append(n.names, name)
+	}
+	n.of = append(n.of, i)
 }

@@ -18,12 +18,17 @@ type Hardware struct {
 // zero fib.Options. It fails for an ASIC that is not a built-in profile.
 func HardwareOf(t *topologies.Topology) ([]Hardware, error) {
 	list := make([]Hardware, len(t.Devices))
+	first := map[string]int{} // by ASIC: a device that has it
 	for i, d := range t.Devices {
+		if known, ok := first[d.ASIC]; ok {
+			list[i] = list[known]
+			continue
+		}
 		profile, err := fib.Lookup(d.ASIC)
 		if err != nil {
 			return nil, fmt.Errorf("device %q: %w", d.Name, err)
 		}
-		list[i].Profile = profile
+		list[i].Profile, first[d.ASIC] = profile, i
 	}
 	return list, nil
 }

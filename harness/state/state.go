@@ -10,6 +10,8 @@ package state
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/bagrig/bagrig/fib"
@@ -34,6 +36,20 @@ func (t Told) SameValue(u Told) bool {
 	return t.Present == u.Present && t.Valued == u.Valued && (!t.Valued || t.Value == u.Value)
 }
 
+// Same tells whether two told routes are alike in everything.
+func (t Told) Same(u Told) bool {
+	return t.Present == u.Present && t.Valued == u.Valued && sameValue(t.Value, u.Value) && samePath(t.Path, u.Path) &&
+		t.Down == u.Down && t.Warm == u.Warm && t.Atomic == u.Atomic && t.Form == u.Form
+}
+
+// sameValue compares what is written, so that NaN is itself.
+func sameValue(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }
+
+// samePath compares paths, most of which lie at one place where they are equal.
+func samePath(a, b []uint32) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
+}
+
 // Member is one member of a multipath set.
 type Member struct {
 	Bundle int32  // the session
@@ -46,6 +62,11 @@ type Candidate struct {
 	Path   []uint32 // AS_PATH as received
 	Valued bool     // holds a valid link bandwidth
 	Value  float32  // bytes/s
+}
+
+// Same tells whether two candidates are alike in everything.
+func (c Candidate) Same(d Candidate) bool {
+	return c.Bundle == d.Bundle && c.Valued == d.Valued && sameValue(c.Value, d.Value) && samePath(c.Path, d.Path)
 }
 
 // Route is what one device decided for one prefix. A device without a route
@@ -62,6 +83,18 @@ type Route struct {
 
 // Reachable tells whether the device has a route at all.
 func (r *Route) Reachable() bool { return r.Local || len(r.Set) > 0 }
+
+// Same tells whether two routes are alike in everything.
+func (r *Route) Same(s *Route) bool {
+	return r.Local == s.Local && r.Valued == s.Valued && r.Bottleneck == s.Bottleneck && r.Told.Same(s.Told) && r.FIB.Same(s.FIB) &&
+		(sameSlice(r.Set, s.Set) || slices.Equal(r.Set, s.Set)) &&
+		(sameSlice(r.Candidates, s.Candidates) || slices.EqualFunc(r.Candidates, s.Candidates, Candidate.Same))
+}
+
+// sameSlice tells whether two slices are one.
+func sameSlice[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
 
 // Bundle is the state of one bundle.
 type Bundle struct {

@@ -60,6 +60,7 @@ type Options struct {
 	Prefixes *Prefixes
 	Peers    []Peer // ascending by bundle
 	Events   Events
+	Did      func(*speakers.Effect) // hears of every effect when it is carried out; may be nil
 }
 
 // Speaker is a core with its GoBGP server. Step, AddPeer, DeletePeer, Fence and
@@ -262,6 +263,9 @@ func (s *Speaker) Step(ctx context.Context, now time.Duration, in Frozen, progra
 		}
 		if err != nil {
 			return told, fmt.Errorf("speaker %q: prefix %v: %w", s.opts.Name, s.opts.Prefixes.list[e.Prefix], err)
+		}
+		if s.opts.Did != nil {
+			s.opts.Did(e)
 		}
 	}
 	clear(s.effects)

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// suite is tests that draw their cases, run in rounds with seeds of their own.
+type suite struct {
+	name   string
+	pkg    string // as go test takes it
+	run    string // -run
+	env    []string
+	rounds int // most of them; all of one size
+	weight float64
+	limit  time.Duration // a round that takes longer hangs
+}
+
+// suites are those of this module. Rounds of the agreement suite are of the size
+// that go test has, so that ten are ten times that.
+func suites() []suite {
+	return []suite{
+		{name: "agreement", pkg: "./properties", run: "EnginesAndOracle|EveryOrder|ToTheByte", rounds: 10, weight: 5, limit: 20 * time.Minute},
+		{name: "random events", pkg: "./properties", run: "RandomEvents", env: []string{"BAGRIG_CASES=60"}, rounds: 1000, weight: 3, limit: 20 * time.Minute},
+		{name: "corners", pkg: "./fuzz", run: "Corners", env: []string{"BAGRIG_CASES=40"}, rounds: 5, weight: 1, limit: 20 * time.Minute},
+		{name: "scenarios", pkg: "./properties", run: "EmbeddedScenarios|OnceBroke", rounds: 1, weight: 1, limit: 20 * time.Minute},
+	}
+}
+
+// suite runs rounds of a suite until all are done or its time is over.
+func (n *night) suite(ctx context.Context, p *part, deadline time.Time) {
+	s := p.suite
+	for p.Rounds < s.rounds && ctx.Err() == nil {
+		left := time.Until(deadline)
+		if left < time.Second || p.Rounds > 0 && p.longest > left {
+			break
+		}
+		started := time.Now()
+		seed := n.cfg.seed + int64(p.Rounds)
+		until := deadline
+		if p.Rounds == 0 { // one round is run to its end, if at all possible
+			until = n.deadline
+		}
+		e, err := child{
+			dir: n.cfg.dir, env: append(n.env(seed), s.env...), until: until, log: n.log(p.name()),
+			args: []string{"go", "test", "-json", "-count=1", "-timeout=" + s.limit.String(), "-run=" + s.run, s.pkg},
+		}.run(ctx)
+		if err != nil {
+			p.stop(ctx, err)
+			return
+		}
+		r := readEvents(e.output)
+		p.Tests += r.passed + len(r.failed)
+		for _, f := range r.failed {
+			p.Status = statusFailed
+			n.find(p, f.text, fmt.Sprintf("%s go test %s -count=1 -run '%s'", strings.Join(append([]string{fmt.Sprintf("%s=%d", seedEnv, seed)}, s.env...), " "), s.pkg, exactly(f.test)))
+		}
+		if ctx.Err() != nil || e.expired {
+			break
+		}
+		if r.build != "" {
+			p.stop(ctx, fmt.Errorf("it could not be compiled: %s", clip(r.build)))
+			return
+		}
+		if e.code != 0 && len(r.failed) == 0 {
+			p.Status = statusFailed
+			n.find(p, r.rest, fmt.Sprintf("go test %s -count=1 -run '%s'", s.pkg, s.run))
+		}
+		if r.passed+len(r.failed) == 0 && e.code == 0 {
+			p.stop(ctx, fmt.Errorf("no test matches %q", s.run))
+			return
+		}
+		p.Rounds++
+		p.longest = max(p.longest, time.Since(started))
+		if err := n.write(); err != nil {
+			p.stop(ctx, err)
+			return
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		p.stop(ctx, ctx.Err())
+	case p.Rounds == 0 && p.Status != statusFailed:
+		p.stop(ctx, errors.New("the time was not enough for one round"))
+	default:
+		p.pass()
+		if p.Rounds < s.rounds {
+			p.Note = "the rest for want of time"
+		}
+	}
+}
+
+// seedEnv is the variable that gives a suite its seed.
+const seedEnv = "BAGRIG_SEED"
+
+// env is what a part's children have in their environment.
+func (n *night) env(seed int64) []string {
+	env := []string{fmt.Sprintf("%s=%d", seedEnv, seed)}
+	if n.cfg.tell != "" {
+		env = append(env, n.cfg.tell+"="+n.path(reachedFolder))
+	}
+	return env
+}
+
+// results are what go test -json says.
+type results struct {
+	passed int
+	failed []failedTest
+	build  string // what the compiler says
+	rest   string // what belongs to no test
+}
+
+type failedTest struct{ test, text string }
+
+// readEvents reads the output of go test -json, as far as it is whole. Of a test and
+// its subtests only those count that have no failed subtest. A test that was running when the output
+// ended counts as neither, unless it panicked or hung, which go test reports as a failure.
+func readEvents(output string) (r results) {
+	text, failed := map[string]*strings.Builder{}, []string{}
+	var build, rest strings.Builder
+	for line := range strings.Lines(output) {
+		var e struct{ Action, Test, Output string }
+		if json.Unmarshal([]byte(line), &e) != nil {
+			rest.WriteString(line)
+			continue
+		}
+		switch e.Action {
+		case "output":
+			if e.Test == "" {
+				rest.WriteString(e.Output)
+				continue
+			}
+			if text[e.Test] == nil {
+				text[e.Test] = &strings.Builder{}
+			}
+			text[e.Test].WriteString(e.Output)
+		case "build-output":
+			build.WriteString(e.Output)
+		case "pass":
+			if e.Test != "" {
+				r.passed++
+			}
+		case "fail":
+			if e.Test != "" {
+				failed = append(failed, e.Test)
+			}
+		}
+	}
+	r.build, r.rest = build.String(), rest.String()
+	for _, test := range slices.Sorted(maps.Keys(text)) {
+		if said := text[test].String(); strings.Contains(said, panicText) && !slices.Contains(failed, test) { // it hung, or took others with it
+			failed = append(failed, test)
+		}
+	}
+	for _, test := range failed {
+		if slices.ContainsFunc(failed, func(other string) bool { return strings.HasPrefix(other, test+"/") }) {
+			continue
+		}
+		r.failed = append(r.failed, failedTest{test, saidOf(test, text, r.rest)})
+	}
+	return r
+}
+
+// panicText is how the Go runtime begins what it says of a panic, and go test what it says of a
+// test that took too long.
+const panicText = "panic: "
+
+// saidOf is what a failed test said, and of a panic what go test puts down to those
+// above it.
+func saidOf(test string, text map[string]*strings.Builder, rest string) string {
+	var said strings.Builder
+	for name := test; ; name = name[:strings.LastIndex(name, "/")] {
+		if b := text[name]; b != nil && (name == test || strings.Contains(b.String(), panicText)) {
+			said.WriteString(b.String())
+		}
+		if !strings.Contains(name, "/") {
+			break
+		}
+	}
+	if strings.Contains(rest, panicText) {
+		said.WriteString(rest)
+	}
+	if said.Len() == 0 {
+		return "it failed without a word"
+	}
+	return said.String()
+}
+
+// exactly is the -run that selects one test.
+func exactly(test string) string {
+	parts := strings.Split(test, "/")
+	for i, p := range parts {
+		parts[i] = "^" + strings.NewReplacer("\\", ".", "'", ".", "(", ".", ")", ".", "[", ".", "]", ".", "{", ".", "}", ".", "+", ".", "*", ".", "?", ".", "|", ".", "^", ".", "$", ".").Replace(p) + "$"
+	}
+	return strings.Join(parts, "/")
+}
