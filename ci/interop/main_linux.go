@@ -123,7 +123,9 @@ func (l *lane) run(ctx context.Context) error {
 	if err := l.write(reports); err != nil {
 		return err
 	}
-	fmt.Print(text(reports))
+	if len(reports) > 0 {
+		fmt.Print(text(reports))
+	}
 	var wrong []string
 	for _, r := range reports {
 		if !r.Held() {
@@ -199,22 +201,22 @@ func cancelled(err error) int {
 // own runs the devices of this process.
 func (l *lane) own(ctx context.Context) (list []*conform.Report, err error) {
 	if l.wants("bagrig") {
-		s, err := inprocess.StartSpeaker(ctx, inprocess.Loopback(101))
+		s, err := inprocess.StartSpeaker(ctx)
 		if err != nil {
 			return nil, err
 		}
-		r, err := conform.Run(ctx, s.Device(), conform.Options{Local: inprocess.Loopback(101).Peers})
+		r, err := conform.Run(ctx, s.Device(), conform.Options{Local: s.Peers()})
 		if err := errors.Join(err, s.Close()); err != nil {
 			return nil, err
 		}
 		list = append(list, r)
 	}
 	if l.wants("gobgp") {
-		g, err := inprocess.StartGoBGP(ctx, inprocess.Loopback(102))
+		g, err := inprocess.StartGoBGP(ctx)
 		if err != nil {
 			return nil, err
 		}
-		r, err := conform.Run(ctx, g.Device(), conform.Options{Local: inprocess.Loopback(102).Peers})
+		r, err := conform.Run(ctx, g.Device(), conform.Options{Local: g.Peers()})
 		if err := errors.Join(err, g.Close()); err != nil {
 			return nil, err
 		}

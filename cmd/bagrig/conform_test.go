@@ -12,10 +12,9 @@ import (
 )
 
 // gobgpDevice starts a plain GoBGP server to be judged.
-func gobgpDevice(t *testing.T, number byte) inprocess.Place {
+func gobgpDevice(t *testing.T) *inprocess.GoBGP {
 	t.Helper()
-	place := inprocess.Loopback(number)
-	g, err := inprocess.StartGoBGP(context.Background(), place)
+	g, err := inprocess.StartGoBGP(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,21 +23,21 @@ func gobgpDevice(t *testing.T, number byte) inprocess.Place {
 			t.Error(err)
 		}
 	})
-	return place
+	return g
 }
 
 func TestConformJudgesADevice(t *testing.T) {
-	place := gobgpDevice(t, 201)
+	g := gobgpDevice(t)
 	out := filepath.Join(t.TempDir(), "out")
 	args := []string{
-		"conform", "--dut", "gobgp=" + place.Addr.String(), "--asn", "65010", "--local", place.Peers[0].String(), "--device-version", "3.37.0",
+		"conform", "--dut", "gobgp=" + g.Device().Addr.String(), "--asn", "65010", "--local", g.Peers()[0].String(), "--device-version", "3.37.0",
 		"--without", "aggregates,originates,many", "--check", "withdrawal,t-ebgp-to-ebgp,sum-of-two,ipv6-t", "--out", out,
 	}
 	got := bagrig(t, args...)
 	if got.code != exitViolated {
 		t.Errorf("exit status %d, want %d; %s", got.code, exitViolated, got.stderr)
 	}
-	wantAll(t, "stdout", got.stdout, "gobgp 3.37.0 at 127.11.201.1:17900, ASN 65010", "fail t-ebgp-to-ebgp: got \"as NT\"", "0004fc6c4cee6b28", "4004fc6c4cee6b28",
+	wantAll(t, "stdout", got.stdout, "gobgp 3.37.0 at "+g.Device().Addr.String()+", ASN 65010", "fail t-ebgp-to-ebgp: got \"as NT\"", "0004fc6c4cee6b28", "4004fc6c4cee6b28",
 		"4 checks: 1 pass, 1 fail, 0 listed deviations, 2 not applicable, 0 errors")
 	data, err := os.ReadFile(filepath.Join(out, "conform.json"))
 	if err != nil {
@@ -58,8 +57,8 @@ func TestConformJudgesADevice(t *testing.T) {
 }
 
 func TestConformOfSeveralDevicesGivesAMatrix(t *testing.T) {
-	place := gobgpDevice(t, 202)
-	got := bagrig(t, "conform", "--dut", "one="+place.Addr.String(), "--dut", "two="+place.Addr.String(), "--asn", "65010", "--local", place.Peers[0].String(),
+	g := gobgpDevice(t)
+	got := bagrig(t, "conform", "--dut", "one="+g.Device().Addr.String(), "--dut", "two="+g.Device().Addr.String(), "--asn", "65010", "--local", g.Peers()[0].String(),
 		"--without", "aggregates,originates,many", "--check", "withdrawal", "--out", filepath.Join(t.TempDir(), "out"))
 	if got.code != exitHeld {
 		t.Errorf("exit status %d, want %d; %s", got.code, exitHeld, got.stderr)
@@ -72,7 +71,7 @@ func TestConformRefusesBadInput(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("deviations:\n  - {device: x, check: nonsense, reason: y}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	dut := []string{"conform", "--dut", "127.11.203.1:17900", "--asn", "65010", "--patience", "300ms", "--out", filepath.Join(t.TempDir(), "out")}
+	dut := []string{"conform", "--dut", "127.14.1.1:17900", "--asn", "65010", "--patience", "300ms", "--out", filepath.Join(t.TempDir(), "out")}
 	for _, tc := range []struct {
 		name string
 		args []string
@@ -91,7 +90,7 @@ func TestConformRefusesBadInput(t *testing.T) {
 		{"plan", append(dut, "--plan", "ios"), `--plan: maker "ios": want one of table, frr, bird`},
 		{"deviations", append(dut, "--deviations", bad), bad + `:2:24: field "deviations[0].check": value "nonsense": no such check`},
 		{"no deviations", append(dut, "--deviations", "no-such-file"), "--deviations: "},
-		{"nobody there", dut, "session a from 127.11.203.2 (ASN 64601): not up within 300ms"},
+		{"nobody there", dut, "session a from 127.14.1.2 (ASN 64601): not up within 300ms"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := bagrig(t, tc.args...)

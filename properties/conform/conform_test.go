@@ -36,23 +36,22 @@ func deviations(t *testing.T) conform.Deviations {
 // device is one that lives in this process.
 type device interface {
 	Device() conform.Device
+	Peers() []netip.Addr
 	Close() error
 }
 
-// devices start those that there are. Each has a place of its own, and one runs
-// at a time.
+// devices start those that there are; one runs at a time.
 var devices = []struct {
 	name  string
-	place inprocess.Place
-	start func(inprocess.Place) (device, error)
+	start func() (device, error)
 }{
-	{"bagrig", inprocess.Loopback(1), func(p inprocess.Place) (device, error) { return inprocess.StartSpeaker(context.Background(), p) }},
-	{"gobgp", inprocess.Loopback(2), func(p inprocess.Place) (device, error) { return inprocess.StartGoBGP(context.Background(), p) }},
+	{"bagrig", func() (device, error) { return inprocess.StartSpeaker(context.Background()) }},
+	{"gobgp", func() (device, error) { return inprocess.StartGoBGP(context.Background()) }},
 }
 
 func judge(t *testing.T, i int, checks []conform.Check) *conform.Report {
 	t.Helper()
-	d, err := devices[i].start(devices[i].place)
+	d, err := devices[i].start()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +60,7 @@ func judge(t *testing.T, i int, checks []conform.Check) *conform.Report {
 			t.Error(err)
 		}
 	}()
-	report, err := conform.Run(context.Background(), d.Device(), conform.Options{Local: devices[i].place.Peers, Checks: checks})
+	report, err := conform.Run(context.Background(), d.Device(), conform.Options{Local: d.Peers(), Checks: checks})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,15 +169,14 @@ func TestSelectRefusesUnknownNames(t *testing.T) {
 }
 
 func Example() {
-	place := inprocess.Loopback(3)
-	device, err := inprocess.StartSpeaker(context.Background(), place)
+	device, err := inprocess.StartSpeaker(context.Background())
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer device.Close()
 	checks, _ := conform.Select([]string{"value-zero", "sum-of-64"})
-	report, err := conform.Run(context.Background(), device.Device(), conform.Options{Local: place.Peers, Checks: checks})
+	report, err := conform.Run(context.Background(), device.Device(), conform.Options{Local: device.Peers(), Checks: checks})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -38,11 +38,10 @@ type faults struct {
 
 const fakeASN = 65077
 
-// fakePlaces gives each test addresses of its own.
 func startFake(t *testing.T, number byte, f faults) (*fake, Device, Options) {
 	t.Helper()
 	addr := netip.AddrFrom4([4]byte{127, 13, number, 1})
-	l, err := net.Listen("tcp", netip.AddrPortFrom(addr, 17900).String())
+	l, err := net.Listen("tcp", netip.AddrPortFrom(addr, 0).String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +65,7 @@ func startFake(t *testing.T, number byte, f faults) (*fake, Device, Options) {
 			lacks[facility] = ""
 		}
 	}
-	return d, Device{Name: "fake", Addr: netip.AddrPortFrom(addr, 17900), ASN: fakeASN, Lacks: lacks},
+	return d, Device{Name: "fake", Addr: l.Addr().(*net.TCPAddr).AddrPort(), ASN: fakeASN, Lacks: lacks},
 		Options{Local: Addresses(addr.Next(), 4), Patience: 2 * time.Second, Budget: time.Second}
 }
 
@@ -179,10 +178,10 @@ func TestADeviceThatCannotBeTestedIsAnErrorThatSaysWhy(t *testing.T) {
 		change func(*Device, *Options)
 		want   []string
 	}{
-		{"silent", faults{silent: true}, nil, []string{"127.13.2.1:17900", "session a from 127.13.2.2 (ASN 64601)", "not up within", "connected, but no OPEN came"}},
+		{"silent", faults{silent: true}, nil, []string{"at 127.13.2.1:", "session a from 127.13.2.2 (ASN 64601)", "not up within", "connected, but no OPEN came"}},
 		{"wrong ASN", faults{asn: 65078}, nil, []string{"OPEN says ASN 65078: want 65077"}},
 		{"refuses the tester", faults{refuses: true}, nil, []string{"Bad Peer AS", "is this address a neighbour"}},
-		{"nobody there", faults{}, func(d *Device, _ *Options) { d.Addr = netip.AddrPortFrom(d.Addr.Addr(), 17901) }, []string{"17901", "connection refused"}},
+		{"nobody there", faults{}, func(d *Device, _ *Options) { d.Addr = netip.AddrPortFrom(d.Addr.Addr(), 1) }, []string{"127.13.5.1:1:", "connection refused"}},
 		{"too few addresses", faults{}, func(_ *Device, o *Options) { o.Local = o.Local[:3] }, []string{"3 local addresses: want 4"}},
 		{"a foreign address", faults{}, func(_ *Device, o *Options) { o.Local[0] = netip.MustParseAddr("192.0.2.77") }, []string{"192.0.2.77", "cannot assign requested address"}},
 	} {
@@ -238,7 +237,7 @@ func TestARunEndsWithItsContext(t *testing.T) {
 // The device dials: it is taken from each peer's own address.
 func TestADeviceThatDialsIsTested(t *testing.T) {
 	d, device, opts := startFake(t, 22, faults{})
-	opts.Passive, opts.Port = true, 17902
+	opts.Passive, opts.Port = true, freePort(t, opts.Local[0])
 	opts.Checks = chosen(t, "t-ebgp-to-ebgp", "session-loss")
 	stop := make(chan struct{})
 	for _, addr := range opts.Local {
@@ -252,6 +251,17 @@ func TestADeviceThatDialsIsTested(t *testing.T) {
 	if result := r.Results[0]; result.Verdict != Passed || result.Got != wordKept {
 		t.Errorf("got %s, %q, %q", result.Verdict, result.Got, result.Reason)
 	}
+}
+
+// freePort is a port of an address that nothing listens on.
+func freePort(t *testing.T, addr netip.Addr) uint16 {
+	t.Helper()
+	l, err := net.Listen("tcp", netip.AddrPortFrom(addr, 0).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).AddrPort().Port()
 }
 
 // dial keeps a session to a peer up.

@@ -2,6 +2,8 @@ package inprocess
 
 import (
 	"context"
+	"errors"
+	"net/netip"
 
 	"github.com/bagrig/bagrig/properties/conform"
 	"github.com/bagrig/bagrig/speakers/gobgp"
@@ -16,24 +18,33 @@ const GoBGPVersion = "3.37.0"
 // GoBGP is a GoBGP v3 server with a configuration and nothing else: no policy,
 // no core of bagrig.
 type GoBGP struct {
-	*gobgp.Plain
+	plain *gobgp.Plain
 	place Place
 	peers []conform.Peer
 }
 
 // StartGoBGP starts the device. It must be closed.
-func StartGoBGP(ctx context.Context, place Place) (*GoBGP, error) {
+func StartGoBGP(ctx context.Context) (*GoBGP, error) {
+	place, err := takePlace()
+	if err != nil {
+		return nil, err
+	}
 	g := &GoBGP{place: place, peers: conform.PeersOf(place.Peers, place.Addr.Addr(), GoBGPASN)}
 	opts := gobgp.PlainOptions{ASN: GoBGPASN, RouterID: place.Addr.Addr(), Listen: place.Addr.Addr(), Port: int(place.Addr.Port()), IPv6: true}
 	for _, p := range g.peers {
 		opts.Neighbors = append(opts.Neighbors, gobgp.PlainNeighbor{Address: p.Addr, ASN: p.ASN, Client: p.Internal})
 	}
-	var err error
-	if g.Plain, err = gobgp.StartPlain(ctx, opts); err != nil {
-		return nil, err
+	if g.plain, err = gobgp.StartPlain(ctx, opts); err != nil {
+		return nil, errors.Join(err, place.release())
 	}
 	return g, nil
 }
+
+// Peers are the addresses for conform.Options.Local.
+func (g *GoBGP) Peers() []netip.Addr { return g.place.Peers }
+
+// Close ends the device.
+func (g *GoBGP) Close() error { return errors.Join(g.plain.Close(), g.place.release()) }
 
 // Device is the server as the catalogue sees it.
 func (g *GoBGP) Device() conform.Device {
@@ -49,7 +60,7 @@ func (g *GoBGP) Device() conform.Device {
 func (g *GoBGP) rested(ctx context.Context, peer string) error {
 	for _, p := range g.peers {
 		if p.Name == peer {
-			return g.Again(ctx, p.Addr)
+			return g.plain.Again(ctx, p.Addr)
 		}
 	}
 	return nil

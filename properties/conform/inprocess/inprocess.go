@@ -9,6 +9,8 @@
 package inprocess
 
 import (
+	"fmt"
+	"net"
 	"net/netip"
 
 	"github.com/bagrig/bagrig/properties/conform"
@@ -18,10 +20,31 @@ import (
 type Place struct {
 	Addr  netip.AddrPort
 	Peers []netip.Addr
+
+	lock net.Listener
 }
 
-// Loopback is a place of its own in 127.0.0.0/8 for each number from 1 to 255.
-func Loopback(number byte) Place {
-	first := netip.AddrFrom4([4]byte{127, 11, number, 1})
-	return Place{Addr: netip.AddrPortFrom(first, 17900), Peers: conform.Addresses(first.Next(), conform.Peers)}
+// The ports of a device, and of the socket that keeps others away from its place.
+const (
+	devicePort = 17900
+	lockPort   = 17899
+)
+
+// takePlace takes addresses in 127.11.0.0/16 that no other device has, of this
+// process or another one. They are held until release.
+func takePlace() (Place, error) {
+	var first error
+	for n := 1; n < 255; n++ {
+		addr := netip.AddrFrom4([4]byte{127, 11, byte(n), 1})
+		lock, err := net.Listen("tcp", netip.AddrPortFrom(addr, lockPort).String())
+		if err == nil {
+			return Place{Addr: netip.AddrPortFrom(addr, devicePort), Peers: conform.Addresses(addr.Next(), conform.Peers), lock: lock}, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return Place{}, fmt.Errorf("no place for a device from 127.11.1.1 to 127.11.254.1: port %d: %w", lockPort, first)
 }
+
+func (p Place) release() error { return p.lock.Close() }

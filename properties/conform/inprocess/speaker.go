@@ -55,7 +55,16 @@ type Speaker struct {
 }
 
 // StartSpeaker starts the device. It must be closed.
-func StartSpeaker(ctx context.Context, place Place) (*Speaker, error) {
+func StartSpeaker(ctx context.Context) (_ *Speaker, err error) {
+	place, err := takePlace()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, place.release())
+		}
+	}()
 	s := &Speaker{
 		place: place, peers: eBGP(place), wake: make(chan struct{}, 1), work: make(chan func()), done: make(chan struct{}),
 		hops: map[int32][]speakers.Hop{}, up: map[int32]bool{},
@@ -81,7 +90,6 @@ func StartSpeaker(ctx context.Context, place Place) (*Speaker, error) {
 	for i, session := range cfg.Sessions {
 		opts.Peers = append(opts.Peers, gobgp.Peer{Bundle: session.Bundle, Local: place.Addr.Addr(), Remote: s.peers[i].Addr, ASN: session.NeighborASN})
 	}
-	var err error
 	if s.speaker, err = gobgp.Start(ctx, opts); err != nil {
 		return nil, err
 	}
@@ -101,6 +109,9 @@ func StartSpeaker(ctx context.Context, place Place) (*Speaker, error) {
 func eBGP(place Place) []conform.Peer {
 	return slices.DeleteFunc(conform.PeersOf(place.Peers, netip.Addr{}, 0), func(p conform.Peer) bool { return p.Internal })
 }
+
+// Peers are the addresses for conform.Options.Local.
+func (s *Speaker) Peers() []netip.Addr { return s.place.Peers }
 
 // Device is the speaker as the catalogue sees it.
 func (s *Speaker) Device() conform.Device {
@@ -253,5 +264,5 @@ func (s *Speaker) pass(ctx context.Context, d time.Duration) error {
 func (s *Speaker) Close() error {
 	s.stop()
 	<-s.done
-	return errors.Join(s.trouble(), s.speaker.Close())
+	return errors.Join(s.trouble(), s.speaker.Close(), s.place.release())
 }
