@@ -71,7 +71,7 @@ func TestExhaustionIsHeldWithAPolicyAndViolatedWithout(t *testing.T) {
 				if o.Violated > 0 {
 					violated = append(violated, fmt.Sprintf("%s: %s: %s", o.Name, o.Violations[0].Where, o.Violations[0].Text))
 				}
-				if o.Exercised == 0 {
+				if o.Exercised == 0 && !slices.Contains(conditional, o.Name) {
 					t.Errorf("%s: never exercised", o.Name)
 				}
 			}

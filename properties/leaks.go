@@ -59,7 +59,7 @@ func (c *NoLeaks) device(m *state.Moment, d int, forgets bool) {
 	if now.Restarting || now.Drain != was.Drain {
 		c.violate(m, name, "restarting %t, drain %v: at the baseline %t, %v", now.Restarting, now.Drain, was.Restarting, was.Drain)
 	}
-	got, want := candidates(now), candidates(was)
+	got, want := candidates(m.Network, d, now), candidates(m.Network, d, was)
 	if got != want {
 		c.violate(m, name, "%d candidates: %d at the baseline", got, want)
 	}
@@ -68,11 +68,16 @@ func (c *NoLeaks) device(m *state.Moment, d int, forgets bool) {
 	}
 }
 
-func candidates(d *state.Device) (n int) {
-	for p := range d.Routes {
-		n += len(d.Routes[p].Candidates)
+// candidates counts those of a device. Which of equal paths an external neighbour tells
+// on, and so whom it tells nothing, may depend on their age: its own are left out.
+func candidates(n *state.Network, d int, at *state.Device) (all int) {
+	for p := range at.Routes {
+		for _, c := range at.Routes[p].Candidates {
+			from, _ := peer(n, d, c.Bundle)
+			all += count(!n.IsExternal(from))
+		}
 	}
-	return n
+	return all
 }
 
 // forgetsAll tells whether no told value keeps a trace of what it was.
