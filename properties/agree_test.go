@@ -19,6 +19,7 @@ import (
 // random settings, and compares every end state with the graph's. A failing
 // case is printed as a scenario.
 func TestSpeakersAndGraphAgree(t *testing.T) {
+	simOnly(t)
 	seed := seedOfRun(t)
 	for i := range casesOfRun(t, 200) {
 		c := newCase(rand.New(rand.NewPCG(uint64(seed), uint64(i))))
@@ -212,7 +213,7 @@ func (c *agreement) wideEvent(r *rand.Rand) []state.Event {
 
 func (c *agreement) play(checks []state.Check) (err error) {
 	rig, err := harness.Start(context.Background(), harness.Options{
-		Topology: c.topology, Damping: c.pipeline, Settings: c.settings, Checks: checks, Budget: standstill,
+		Topology: c.topology, Damping: c.pipeline, Settings: c.settings, Checks: checks, Budget: standstill, Engine: quickEngine(),
 	})
 	if err != nil {
 		return err

@@ -36,6 +36,7 @@ var plans = map[string]string{
 }
 
 func TestEveryRuleHoldsUnderEveryPlan(t *testing.T) {
+	simOnly(t)
 	for name, plan := range plans {
 		sc, err := harness.ReadScenario(name, []byte(`topology: prometheus-mini
 damping: `+plan+`
@@ -59,6 +60,7 @@ events:
 }
 
 func TestOnlyDoublingContainsAFlapSlowerThanTheHoldDown(t *testing.T) {
+	simOnly(t)
 	nlri := map[string]int{}
 	for name, plan := range map[string]string{
 		"none": "none", "plain": "bag-default", "doubling": "{preset: bag-default, bundle: [holddown: {time: 30s, max: 8m, forget: 16m}]}",
@@ -79,6 +81,7 @@ events:
 }
 
 func TestRampsSeriesAndSynchronisedFlapsHold(t *testing.T) {
+	simOnly(t)
 	sc, err := harness.ReadScenario("x", []byte(`topology: prometheus-mini
 events:
   - ramp: {bundle: r1-f1-s1--r1-f1-e1, from: 31, to: 8, over: 10m, steps: 23}

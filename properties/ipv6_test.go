@@ -107,7 +107,7 @@ var routes = cmpopts.EquateComparable(netip.Prefix{})
 // play runs a scenario and looks at every quiet moment.
 func (f *family) play(sc *harness.Scenario) *state.Result {
 	f.t.Helper()
-	res, err := harness.Run(context.Background(), sc, harness.RunOptions{Checks: append(For(sc.Topology, sc.Events), f)})
+	res, err := harness.Run(context.Background(), sc.On(quickEngine()), harness.RunOptions{Checks: append(For(sc.Topology, sc.Events), f)})
 	if err != nil || res.Verdict != state.Held {
 		f.t.Errorf("%s: got %v, %v", sc.Topology.Name, res.Verdict, err)
 		for _, o := range res.Outcomes {
@@ -169,6 +169,7 @@ events:
 // twin's route, told value and hardware entry are those of its IPv4 prefix,
 // which are those of the network without twins; each event costs twice the NLRI.
 func TestIPv6TwinsFareAsTheirIPv4Prefixes(t *testing.T) {
+	simOnly(t)
 	for _, name := range []string{"first-light", "sessions and aggregates"} {
 		t.Run(name, func(t *testing.T) {
 			alone, err := harness.Embedded("first-light")

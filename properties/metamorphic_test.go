@@ -37,12 +37,14 @@ func twoRuns(t *testing.T, usual int, change func(r *rand.Rand, sc *harness.Scen
 }
 
 func TestOtherNamesGiveTheSameAnswer(t *testing.T) {
+	simOnly(t)
 	twoRuns(t, 150, func(*rand.Rand, *harness.Scenario) {}, func(sc *harness.Scenario, reorder bool) (state.Outcome, error) {
 		return Symmetry(t.Context(), sc, reorder)
 	})
 }
 
 func TestTheOrderOfEventsDoesNotMatter(t *testing.T) {
+	simOnly(t)
 	only := func(r *rand.Rand, sc *harness.Scenario) {
 		kept := sc.Events[:0]
 		for _, e := range sc.Events {

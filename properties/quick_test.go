@@ -37,6 +37,7 @@ const quickCases, liveCases = 2000, 20
 // TestEveryRuleHoldsOfGeneratedCases plays generated cases on the simulator, all
 // rules on that can judge them. Four cases share a network, which is brought up once.
 func TestEveryRuleHoldsOfGeneratedCases(t *testing.T) {
+	simOnly(t)
 	if *engineFlag == harness.GoBGP {
 		t.Skip("the engine is gobgp")
 	}
@@ -70,6 +71,30 @@ type sweep struct {
 	errors    map[int]error
 	exercised map[string]int
 	judged    map[string]int // cases, by rule
+}
+
+// quickEngine is what suites run on that also run on sim: real speakers where there is
+// time for them (BAGRIG_LONG).
+func quickEngine() string {
+	if sizeOfRun() > 1 {
+		return harness.GoBGP
+	}
+	return harness.Sim
+}
+
+// simOnly lets a test that needs no real speakers run beside others of that kind. Those
+// with real speakers run alone, before them.
+func simOnly(t *testing.T) {
+	t.Helper()
+	if quickEngine() == harness.Sim {
+		t.Parallel()
+	}
+}
+
+// conditional are the rules that speak only of some networks and moments, so that a
+// single scenario need not exercise them.
+func conditional(rule string) bool {
+	return slices.Contains([]string{MonotonyName, FairnessName, SurvivorsName}, rule)
 }
 
 // perNetwork is how many cases share a network.

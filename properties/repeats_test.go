@@ -25,6 +25,7 @@ import (
 // with GOARCH=386 as with amd64 (GOARCH=386 go test -run ToTheByte ./properties).
 // BAGRIG_UPDATE=1 writes the file.
 func TestSimulatorsRecordIsTheSameToTheByteEverywhere(t *testing.T) {
+	simOnly(t)
 	if brief() {
 		t.Skip("runs in full only")
 	}

@@ -30,6 +30,7 @@ func (c *agreement) rules(mode string) []state.Check {
 // After each event every order has come to the same routes, which are the
 // oracle's, and all rules hold that do not depend on rounds.
 func TestEveryOrderOfMessagesEndsAsRoundsDo(t *testing.T) {
+	simOnly(t)
 	seed := seedOfRun(t)
 	const seeds = 20
 	cases := casesOfRun(t, 30) * sizeOfRun()

@@ -260,6 +260,7 @@ func anyEvents(rng *rand.Rand, t *topologies.Topology) (events []state.Event) {
 // TestPlantedFaultsBecomeSmall shrinks each planted fault, and keeps the table of
 // how small it got in docs/shrinking.md; BAGRIG_UPDATE=1 writes it anew.
 func TestPlantedFaultsBecomeSmall(t *testing.T) {
+	simOnly(t)
 	if brief() {
 		t.Skip("runs in full only")
 	}

@@ -23,6 +23,7 @@ func runs(t *testing.T, text string) *state.Result {
 // TestAFailureCostsTrafficUntilItIsNoticed takes away the only way of bag 1 to
 // the other region, for which a planar network has one bundle a plane.
 func TestAFailureCostsTrafficUntilItIsNoticed(t *testing.T) {
+	simOnly(t)
 	for _, tc := range []struct {
 		name, damping, down string
 		seconds             float64 // in which the bag's traffic over it is lost
@@ -151,6 +152,7 @@ func TestOnlyAnUnnoticedFailureExcusesABlackHole(t *testing.T) {
 }
 
 func TestEventsThatMeetADetection(t *testing.T) {
+	simOnly(t)
 	for _, tc := range []struct {
 		name, events string
 		until        float64 // s: when the first failure of the first bundle is over
