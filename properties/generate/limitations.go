@@ -21,6 +21,7 @@ type Limitation struct {
 
 // The rules that limitations are of, as package properties names them.
 const (
+	endState    = "end state equals oracle"
 	proportion  = "proportion"
 	noBlackHole = "no black hole"
 	noLoop      = "no loop"
@@ -110,7 +111,7 @@ func Limitations() []Limitation {
 		{
 			"a hold where damping has a memory", "what a session was told last is taken from the graph, and what waits is not told yet", []string{containment},
 			func(sc *harness.Scenario) bool {
-				return slices.ContainsFunc(sc.Events, holding) && anyTold(sc, func(s damping.ToldStage) bool { return !damping.Pipeline{Told: []damping.ToldStage{s}}.Memoryless() })
+				return slices.ContainsFunc(sc.Events, holding) && remembering(sc)
 			},
 		},
 		{
@@ -164,9 +165,9 @@ func Limitations() []Limitation {
 			coarse,
 		},
 		{
-			"pace where a longer way stands beside a shorter one, or two things happen at one moment", "between two rounds a bottleneck value may be one that no quiet shows; the rule sees quiets alone, and takes what pace keeps of it for a lie", []string{toldInLaw},
+			"pace", "between two rounds a bottleneck value may be one that no quiet shows; the rule sees quiets alone, and takes what pace keeps of it for a lie", []string{toldInLaw},
 			func(sc *harness.Scenario) bool {
-				return (detours(sc.Topology) || originatedTwice(sc.Topology) || slices.ContainsFunc(sc.Events, func(e state.Event) bool { return e.At != 0 || restarting(e) })) && anyTold(sc, func(s damping.ToldStage) bool { _, ok := s.(damping.Pace); return ok })
+				return anyTold(sc, func(s damping.ToldStage) bool { _, ok := s.(damping.Pace); return ok })
 			},
 		},
 		{
@@ -174,10 +175,22 @@ func Limitations() []Limitation {
 			aggregatesByCapacity,
 		},
 		{
-			"an aggregate by capacity beside a deadband", "capacity that a deadband hides for good keeps an aggregate that the undamped network has not", []string{proportion},
+			"an aggregate by capacity beside capacity that is lost unseen", "what a deadband hides, or nobody has noticed, keeps an aggregate that the undamped network has not", []string{proportion},
 			func(sc *harness.Scenario) bool {
-				return aggregatesByCapacity(sc) && anyBundle(sc, func(s damping.BundleStage) bool { _, ok := s.(damping.Deadband); return ok })
+				return aggregatesByCapacity(sc) && (unnoticedByDamping(sc) || slices.ContainsFunc(sc.Events, func(e state.Event) bool { return e.Kind == "down" && e.Detect != "" }) ||
+					anyBundle(sc, func(s damping.BundleStage) bool { _, ok := s.(damping.Deadband); return ok }))
 			},
+		},
+		{
+			"a drained origin of an aggregate beside other changes", "it measures no more when it is drained, and of two things at one moment the graph takes one first", []string{endState, aggregated},
+			func(sc *harness.Scenario) bool {
+				return slices.ContainsFunc(sc.Topology.Prefixes, func(p topologies.Prefix) bool { return p.Aggregate != nil }) &&
+					slices.ContainsFunc(sc.Events, func(e state.Event) bool { return draining(e) && e.State == "drained" && e.At != 0 })
+			},
+		},
+		{
+			"a drain where damping has a memory", "what a session was told last is taken from the graph, which knows no memory", []string{containment},
+			func(sc *harness.Scenario) bool { return slices.ContainsFunc(sc.Events, draining) && remembering(sc) },
 		},
 	}
 }
@@ -247,6 +260,11 @@ func restartBesideUnnoticed(sc *harness.Scenario) bool {
 // unnoticedByDamping tells whether damping may keep the news of a failure back.
 func unnoticedByDamping(sc *harness.Scenario) bool {
 	return anyBundle(sc, func(s damping.BundleStage) bool { return s.Law().Late > 0 })
+}
+
+// remembering tells whether some told value is damped with a memory.
+func remembering(sc *harness.Scenario) bool {
+	return anyTold(sc, func(s damping.ToldStage) bool { return !damping.Pipeline{Told: []damping.ToldStage{s}}.Memoryless() })
 }
 
 // anyKnob tells whether the settings of a device, or what an event sets, are bad.
