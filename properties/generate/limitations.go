@@ -119,7 +119,7 @@ func Limitations() []Limitation {
 			drainedAtOnce,
 		},
 		{
-			"a path lost where a longer way stands beside a shorter one", "a speaker that loses the one may withdraw before it hears of the other, and then tell anew: path hunting", []string{containment},
+			"a path lost where a longer way stands beside a shorter one", "a speaker that loses the one may withdraw before it hears of the other, and then tell anew: path hunting", []string{containment, hitless},
 			func(sc *harness.Scenario) bool {
 				return detours(sc.Topology) && slices.ContainsFunc(sc.Events, func(e state.Event) bool { return draining(e) || e.Kind == "set" || mayEndSessions(e) })
 			},
@@ -175,10 +175,10 @@ func Limitations() []Limitation {
 			aggregatesByCapacity,
 		},
 		{
-			"an aggregate by capacity beside capacity that is lost unseen", "what a deadband hides, or nobody has noticed, keeps an aggregate that the undamped network has not", []string{proportion},
+			"an aggregate by capacity beside capacity that damping or nobody has seen", "whether it is announced follows from what bundles pass, and between its thresholds from what they passed, which is not so in the undamped network", []string{proportion},
 			func(sc *harness.Scenario) bool {
-				return aggregatesByCapacity(sc) && (unnoticedByDamping(sc) || slices.ContainsFunc(sc.Events, func(e state.Event) bool { return e.Kind == "down" && e.Detect != "" }) ||
-					anyBundle(sc, func(s damping.BundleStage) bool { _, ok := s.(damping.Deadband); return ok }))
+				return aggregatesByCapacity(sc) && (slices.ContainsFunc(sc.Events, func(e state.Event) bool { return e.Kind == "down" && e.Detect != "" }) ||
+					anyBundle(sc, func(damping.BundleStage) bool { return true }))
 			},
 		},
 		{
@@ -186,6 +186,12 @@ func Limitations() []Limitation {
 			func(sc *harness.Scenario) bool {
 				return slices.ContainsFunc(sc.Topology.Prefixes, func(p topologies.Prefix) bool { return p.Aggregate != nil }) &&
 					slices.ContainsFunc(sc.Events, func(e state.Event) bool { return draining(e) && e.State == "drained" && e.At != 0 })
+			},
+		},
+		{
+			"a drain beside other changes, or of what supports an aggregate", "a failure at the same moment takes what the drain would have moved, and an aggregate may go with what is drained", []string{containment, hitless},
+			func(sc *harness.Scenario) bool {
+				return slices.ContainsFunc(sc.Events, func(e state.Event) bool { return draining(e) && (e.At != 0 || aggregatesByCapacity(sc)) })
 			},
 		},
 		{
