@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/fib"
 	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/topologies"
@@ -27,6 +28,7 @@ const (
 	noLoop      = "no loop"
 	toldInLaw   = "told within the pipeline's law"
 	containment = "containment"
+	limits      = "FIB within limits, peak included"
 	hitless     = "drain is hitless"
 	aggregated  = "aggregate present as its condition says"
 )
@@ -192,6 +194,14 @@ func Limitations() []Limitation {
 			"a drain beside other changes, or of what supports an aggregate", "a failure at the same moment takes what the drain would have moved, and an aggregate may go with what is drained", []string{containment, hitless},
 			func(sc *harness.Scenario) bool {
 				return slices.ContainsFunc(sc.Events, func(e state.Event) bool { return draining(e) && (e.At != 0 || aggregatesByCapacity(sc)) })
+			},
+		},
+		{
+			"few groups and a table that exceeds them", "each prefix may want a group of its own, old and new beside each other, and nothing is given up to stay within the chip", []string{limits},
+			func(sc *harness.Scenario) bool {
+				return slices.ContainsFunc(sc.Hardware, func(h state.Hardware) bool {
+					return h.Overflow() == fib.OverflowExceed && h.Profile.Groups != fib.NotPublished && h.Profile.Groups < 2*len(sc.Topology.Prefixes)
+				})
 			},
 		},
 		{
