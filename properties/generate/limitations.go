@@ -223,7 +223,8 @@ func mayEndSessions(e state.Event) bool {
 	return !slices.Contains([]string{"degrade", "flap", "synchronised", "grey", "drain", "set", "hold", "release"}, e.Kind)
 }
 
-// whileApart tells whether there is such an event while sessions are down or held.
+// whileApart tells whether there is such an event while sessions are down or held, or
+// paths may be other than they were for any other reason.
 func whileApart(sc *harness.Scenario, such func(state.Event) bool) bool {
 	apart := false
 	for _, e := range sc.Events {
@@ -232,7 +233,7 @@ func whileApart(sc *harness.Scenario, such func(state.Event) bool) bool {
 			return true
 		case e.Kind == "restore" && e.All && e.At == 0:
 			apart = false
-		case holding(e) || mayEndSessions(e) && !(e.At == 0 && (restarting(e) || e.Kind == "reset")):
+		case holding(e) || draining(e) || e.Kind == "set" || mayEndSessions(e) && !(e.At == 0 && (restarting(e) || e.Kind == "reset")):
 			apart = true
 		}
 	}
