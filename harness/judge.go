@@ -291,7 +291,7 @@ func (j *judge) key(which string, w world) string {
 	key := binary.AppendUvarint(append(make([]byte, 0, 16*(len(w.bundles)+len(w.devices))), which...), uint64(j.seen))
 	for i := range w.bundles {
 		b := &w.bundles[i]
-		key = append(binary.AppendUvarint(key, b.Capacity), bit(b.Trial)|bit(b.Closed)<<1)
+		key = append(binary.AppendUvarint(key, b.Capacity), bit(b.Trial)|bit(b.Closed)<<1|bit(b.Open)<<2)
 	}
 	for i := range w.devices {
 		d := &w.devices[i]

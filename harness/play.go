@@ -396,8 +396,6 @@ func (w *window) settleFailure(due *timedChange) bool {
 	switch {
 	case c.Kind == state.Notice:
 		return r.judge.bundles[c.Bundle].unseen
-	case c.Kind == state.Reset:
-		return r.members[c.Bundle] > 0 // it may have failed at this moment, and has no session to reset
 	case c.Kind != state.Fail && (c.Kind != state.SetMembers || c.Members > 0):
 		return true
 	case r.sessionless(c.Bundle):
@@ -468,7 +466,15 @@ func (w *window) takeDue() []timedChange {
 		}
 		due = append(due, next)
 	}
-	return due
+	return slices.DeleteFunc(due, func(d timedChange) bool {
+		return d.change.Kind == state.Reset && slices.ContainsFunc(due, func(o timedChange) bool { return takesAll(o.change, d.change.Bundle) })
+	})
+}
+
+// takesAll tells whether a change takes all members of a bundle, so that a reset of its
+// session at the same moment comes to nothing.
+func takesAll(c state.Change, bundle int32) bool {
+	return c.Bundle == bundle && c.Members == 0 && (c.Kind == state.SetMembers || c.Kind == state.Fail)
 }
 
 // account charges one damped transition to the event that made it, and returns

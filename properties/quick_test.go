@@ -102,6 +102,9 @@ const perNetwork = 4
 
 func newSweep(t *testing.T, engine string, usual int) *sweep {
 	t.Helper()
+	if e := *engineFlag; e != "" && !slices.Contains(harness.Engines(), e) {
+		t.Fatalf("-engine %q: want one of %q", e, harness.Engines())
+	}
 	return &sweep{
 		t: t, engine: engine, seed: seedOfRun(t), cases: casesOfRun(t, usual),
 		failures: map[int][]string{}, errors: map[int]error{}, exercised: map[string]int{}, judged: map[string]int{},

@@ -16,7 +16,7 @@ import (
 // What fails where it is no property.
 const (
 	NoConvergence = "no convergence" // the network did not become quiet
-	Panic         = "panic"          // of the code under test or of a check
+	Panic         = "panic"          // of the code under test; a check that panics is violated itself
 )
 
 // Checks makes the checks that a run is judged by; properties.For is one.

@@ -4,7 +4,7 @@
 // like any other. It judges nothing and runs nothing.
 //
 //	sc := generate.Case(generate.FromRand(rand.New(rand.NewPCG(seed, 0))), generate.Limits{})
-//	result, err := harness.Run(ctx, sc, harness.RunOptions{Checks: properties.For(sc.Topology, sc.Events)})
+//	result, err := harness.Run(ctx, sc, harness.RunOptions{Checks: properties.ForScenario(sc)})
 //
 // One generator serves the random suites, which draw from a seed, and native
 // fuzzing, which draws from bytes. The choice 0 is always the plainest, so no

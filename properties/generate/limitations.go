@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/fib"
 	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/topologies"
@@ -21,11 +22,13 @@ type Limitation struct {
 
 // The rules that limitations are of, as package properties names them.
 const (
+	endState    = "end state equals oracle"
 	proportion  = "proportion"
 	noBlackHole = "no black hole"
 	noLoop      = "no loop"
 	toldInLaw   = "told within the pipeline's law"
 	containment = "containment"
+	limits      = "FIB within limits, peak included"
 	hitless     = "drain is hitless"
 	aggregated  = "aggregate present as its condition says"
 )
@@ -110,7 +113,7 @@ func Limitations() []Limitation {
 		{
 			"a hold where damping has a memory", "what a session was told last is taken from the graph, and what waits is not told yet", []string{containment},
 			func(sc *harness.Scenario) bool {
-				return slices.ContainsFunc(sc.Events, holding) && anyTold(sc, func(s damping.ToldStage) bool { return !damping.Pipeline{Told: []damping.ToldStage{s}}.Memoryless() })
+				return slices.ContainsFunc(sc.Events, holding) && remembering(sc)
 			},
 		},
 		{
@@ -118,7 +121,7 @@ func Limitations() []Limitation {
 			drainedAtOnce,
 		},
 		{
-			"a path lost where a longer way stands beside a shorter one", "a speaker that loses the one may withdraw before it hears of the other, and then tell anew: path hunting", []string{containment},
+			"a path lost where a longer way stands beside a shorter one", "a speaker that loses the one may withdraw before it hears of the other, and then tell anew: path hunting", []string{containment, hitless},
 			func(sc *harness.Scenario) bool {
 				return detours(sc.Topology) && slices.ContainsFunc(sc.Events, func(e state.Event) bool { return draining(e) || e.Kind == "set" || mayEndSessions(e) })
 			},
@@ -164,9 +167,9 @@ func Limitations() []Limitation {
 			coarse,
 		},
 		{
-			"pace where a longer way stands beside a shorter one, or two things happen at one moment", "between two rounds a bottleneck value may be one that no quiet shows; the rule sees quiets alone, and takes what pace keeps of it for a lie", []string{toldInLaw},
+			"pace", "between two rounds a bottleneck value may be one that no quiet shows; the rule sees quiets alone, and takes what pace keeps of it for a lie", []string{toldInLaw},
 			func(sc *harness.Scenario) bool {
-				return (detours(sc.Topology) || originatedTwice(sc.Topology) || slices.ContainsFunc(sc.Events, func(e state.Event) bool { return e.At != 0 || restarting(e) })) && anyTold(sc, func(s damping.ToldStage) bool { _, ok := s.(damping.Pace); return ok })
+				return anyTold(sc, func(s damping.ToldStage) bool { _, ok := s.(damping.Pace); return ok })
 			},
 		},
 		{
@@ -174,10 +177,36 @@ func Limitations() []Limitation {
 			aggregatesByCapacity,
 		},
 		{
-			"an aggregate by capacity beside a deadband", "capacity that a deadband hides for good keeps an aggregate that the undamped network has not", []string{proportion},
+			"an aggregate by capacity beside capacity that damping or nobody has seen", "whether it is announced follows from what bundles pass, and between its thresholds from what they passed, which is not so in the undamped network", []string{proportion},
 			func(sc *harness.Scenario) bool {
-				return aggregatesByCapacity(sc) && anyBundle(sc, func(s damping.BundleStage) bool { _, ok := s.(damping.Deadband); return ok })
+				return aggregatesByCapacity(sc) && (slices.ContainsFunc(sc.Events, func(e state.Event) bool { return e.Kind == "down" && e.Detect != "" }) ||
+					anyBundle(sc, func(damping.BundleStage) bool { return true }))
 			},
+		},
+		{
+			"a drained origin of an aggregate beside other changes", "it measures no more when it is drained, and of two things at one moment the graph takes one first", []string{endState, aggregated},
+			func(sc *harness.Scenario) bool {
+				return slices.ContainsFunc(sc.Topology.Prefixes, func(p topologies.Prefix) bool { return p.Aggregate != nil }) &&
+					slices.ContainsFunc(sc.Events, func(e state.Event) bool { return draining(e) && e.State == "drained" && e.At != 0 })
+			},
+		},
+		{
+			"a drain beside other changes, or of what supports an aggregate", "a failure at the same moment takes what the drain would have moved, and an aggregate may go with what is drained", []string{containment, hitless},
+			func(sc *harness.Scenario) bool {
+				return slices.ContainsFunc(sc.Events, func(e state.Event) bool { return draining(e) && (e.At != 0 || aggregatesByCapacity(sc)) })
+			},
+		},
+		{
+			"few groups and a table that exceeds them", "each prefix may want a group of its own, old and new beside each other, and nothing is given up to stay within the chip", []string{limits},
+			func(sc *harness.Scenario) bool {
+				return slices.ContainsFunc(sc.Hardware, func(h state.Hardware) bool {
+					return h.Overflow() == fib.OverflowExceed && h.Profile.Groups != fib.NotPublished && h.Profile.Groups < 2*len(sc.Topology.Prefixes)
+				})
+			},
+		},
+		{
+			"a drain where damping has a memory", "what a session was told last is taken from the graph, which knows no memory", []string{containment},
+			func(sc *harness.Scenario) bool { return slices.ContainsFunc(sc.Events, draining) && remembering(sc) },
 		},
 	}
 }
@@ -194,7 +223,8 @@ func mayEndSessions(e state.Event) bool {
 	return !slices.Contains([]string{"degrade", "flap", "synchronised", "grey", "drain", "set", "hold", "release"}, e.Kind)
 }
 
-// whileApart tells whether there is such an event while sessions are down or held.
+// whileApart tells whether there is such an event while sessions are down or held, or
+// paths may be other than they were for any other reason.
 func whileApart(sc *harness.Scenario, such func(state.Event) bool) bool {
 	apart := false
 	for _, e := range sc.Events {
@@ -203,7 +233,7 @@ func whileApart(sc *harness.Scenario, such func(state.Event) bool) bool {
 			return true
 		case e.Kind == "restore" && e.All && e.At == 0:
 			apart = false
-		case holding(e) || mayEndSessions(e) && !(e.At == 0 && (restarting(e) || e.Kind == "reset")):
+		case holding(e) || draining(e) || e.Kind == "set" || mayEndSessions(e) && !(e.At == 0 && (restarting(e) || e.Kind == "reset")):
 			apart = true
 		}
 	}
@@ -247,6 +277,11 @@ func restartBesideUnnoticed(sc *harness.Scenario) bool {
 // unnoticedByDamping tells whether damping may keep the news of a failure back.
 func unnoticedByDamping(sc *harness.Scenario) bool {
 	return anyBundle(sc, func(s damping.BundleStage) bool { return s.Law().Late > 0 })
+}
+
+// remembering tells whether some told value is damped with a memory.
+func remembering(sc *harness.Scenario) bool {
+	return anyTold(sc, func(s damping.ToldStage) bool { return !damping.Pipeline{Told: []damping.ToldStage{s}}.Memoryless() })
 }
 
 // anyKnob tells whether the settings of a device, or what an event sets, are bad.
