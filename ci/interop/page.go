@@ -133,6 +133,11 @@ func judgePage(path string, update bool, reports []*conform.Report) (unknown []s
 		return nil, err
 	}
 	if update {
+		for _, r := range reports {
+			if !r.Held() {
+				return nil, fmt.Errorf("%s: not written: %s differs from what is listed", path, r.Title())
+			}
+		}
 		text := before + pageBegin + "\n\n" + was.merged(now).markdown() + "\n" + pageEnd + after
 		return nil, os.WriteFile(path, []byte(text), 0o644)
 	}

@@ -97,6 +97,21 @@ func TestAnotherVersionIsNotComparedAndTakesTheColumn(t *testing.T) {
 	}
 }
 
+func TestWhatNoListExplainsIsNotWritten(t *testing.T) {
+	path := page(t, conform.Markdown(sampleReports))
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := []*conform.Report{{Device: "frr", Version: "8.4.4", Results: []conform.Result{result("one", conform.Errored, "")}}}
+	if _, err := judgePage(path, true, bad); err == nil || !strings.Contains(err.Error(), "not written: frr 8.4.4 differs") {
+		t.Errorf("got %v", err)
+	}
+	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
+		t.Errorf("got\n%s, %v", after, err)
+	}
+}
+
 func TestAPageWithoutItsMarksIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.md")
 	if err := os.WriteFile(path, []byte("# A page\n"), 0o644); err != nil {

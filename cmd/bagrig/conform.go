@@ -86,7 +86,7 @@ func conformCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return flags.run(cmd.Context(), cmd.OutOrStdout(), out)
+		return flags.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), out)
 	}
 	return cmd
 }
@@ -260,13 +260,16 @@ func (f *conformFlags) printPlans(w io.Writer) error {
 }
 
 // run asks one device after the other, and ends with the status of them all.
-func (f *conformFlags) run(ctx context.Context, w io.Writer, out string) error {
+func (f *conformFlags) run(ctx context.Context, w, stderr io.Writer, out string) error {
 	var reports []*conform.Report
 	held := true
 	for i, d := range f.devices {
+		bar := newCountBar(stderr, len(f.catalogue), "checks")
 		r, err := conform.Run(ctx, d, conform.Options{
 			Local: f.locals[i], Local6: f.first6, Passive: f.passive, Port: f.port, Patience: f.patience, Budget: f.budget, Checks: f.catalogue,
+			Progress: func(done, _ int) { bar.show(done) },
 		})
+		bar.close()
 		if ctx.Err() != nil {
 			return ended(exitInterrupted)
 		}

@@ -147,12 +147,14 @@ type pointBar struct {
 	bar       *mpb.Bar
 }
 
-func newPointBar(w io.Writer, points int) *pointBar {
+func newPointBar(w io.Writer, points int) *pointBar { return newCountBar(w, points, "points") }
+
+func newCountBar(w io.Writer, n int, of string) *pointBar {
 	if !wanted(w) {
 		return &pointBar{}
 	}
 	p := &pointBar{container: mpb.New(mpb.WithOutput(w), mpb.WithWidth(barWidth))}
-	p.bar = p.container.New(int64(points), mpb.BarStyle(), mpb.AppendDecorators(decor.CountersNoUnit("%d of %d points")))
+	p.bar = p.container.New(int64(n), mpb.BarStyle(), mpb.AppendDecorators(decor.CountersNoUnit("%d of %d "+of)))
 	return p
 }
 

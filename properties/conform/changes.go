@@ -70,8 +70,13 @@ func changeChecks() (list []Check) {
 			},
 		})
 	}
-	return append(list,
-		Check{Name: "change-form", Sent: "a transitive value becomes a non-transitive one and back, ten times: the session and the route stay", Refs: []string{"RFC 10005 3.2"}, Accept: anyForm, ask: func(t *trial) string {
+	return append(list, changeAsideChecks()...)
+}
+
+// changeAsideChecks change more than one value, or the value of one path among two.
+func changeAsideChecks() []Check {
+	return []Check{
+		{Name: "change-form", Sent: "a transitive value becomes a non-transitive one and back, ten times: the session and the route stay", Refs: []string{"RFC 10005 3.2"}, Accept: anyForm, ask: func(t *trial) string {
 			for range 10 {
 				t.tell("a", transitive(speed))
 				t.tell("a", nonTransitive(speed))
@@ -80,7 +85,7 @@ func changeChecks() (list []Check) {
 			t.settle("a")
 			return t.carried(t.at("o"), transitive(speed))
 		}},
-		Check{Name: "change-ibgp", Sent: "1 Gb/s becomes 0.5 Gb/s: how often does an iBGP neighbour hear of it", Refs: []string{"RFC 10005 3.3.2"}, Accept: []string{wordOnce}, Needs: []Facility{Internal}, ask: func(t *trial) string {
+		{Name: "change-ibgp", Sent: "1 Gb/s becomes 0.5 Gb/s: how often does an iBGP neighbour hear of it", Refs: []string{"RFC 10005 3.3.2"}, Accept: []string{wordOnce}, Needs: []Facility{Internal}, ask: func(t *trial) string {
 			t.tell("a", transitive(speed))
 			t.settle("a")
 			t.mark()
@@ -88,7 +93,7 @@ func changeChecks() (list []Check) {
 			t.settle("a")
 			return t.heardTimes("i1")
 		}},
-		Check{Name: "best-path", Sent: "two paths: the one that is told has 1 Gb/s, the other 2, then 0.5 Gb/s: the told path stays", Refs: []string{"RFC 10005 3.2"}, Accept: []string{"stays"}, ask: func(t *trial) string {
+		{Name: "best-path", Sent: "two paths: the one that is told has 1 Gb/s, the other 2, then 0.5 Gb/s: the told path stays", Refs: []string{"RFC 10005 3.2"}, Accept: []string{"stays"}, ask: func(t *trial) string {
 			t.tell("a", transitive(speed))
 			t.settle("a")
 			t.tell("b", transitive(2*speed))
@@ -105,14 +110,14 @@ func changeChecks() (list []Check) {
 			}
 			return "moves"
 		}},
-		Check{Name: "one-missing", Sent: "two paths, of which one has a value: nothing is told that neither had", Refs: []string{"RFC 10005 4", "RT-1.52"}, Accept: []string{wordNone, "1000M"}, ask: func(t *trial) string {
+		{Name: "one-missing", Sent: "two paths, of which one has a value: nothing is told that neither had", Refs: []string{"RFC 10005 4", "RT-1.52"}, Accept: []string{wordNone, "1000M"}, ask: func(t *trial) string {
 			t.tell("a", transitive(speed))
 			t.settle("a")
 			t.tell("b")
 			t.settle("b")
 			return value(t.at("o"))
 		}},
-	)
+	}
 }
 
 // gone is the word for the observer's route after the first one had to go.

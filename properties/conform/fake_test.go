@@ -184,6 +184,9 @@ func TestADeviceThatCannotBeTestedIsAnErrorThatSaysWhy(t *testing.T) {
 		{"nobody there", faults{}, func(d *Device, _ *Options) { d.Addr = netip.AddrPortFrom(d.Addr.Addr(), 1) }, []string{"127.13.5.1:1:", "connection refused"}},
 		{"too few addresses", faults{}, func(_ *Device, o *Options) { o.Local = o.Local[:3] }, []string{"3 local addresses: want 4"}},
 		{"a foreign address", faults{}, func(_ *Device, o *Options) { o.Local[0] = netip.MustParseAddr("192.0.2.77") }, []string{"192.0.2.77", "cannot assign requested address"}},
+		{"a port that is taken", faults{}, func(d *Device, o *Options) {
+			o.Local, o.Passive, o.Port = []netip.Addr{d.Addr.Addr(), o.Local[0], o.Local[1], o.Local[2]}, true, d.Addr.Port()
+		}, []string{"session a: listen tcp 127.13.8.1:", "address already in use"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, device, opts := startFake(t, byte(2+i), tc.faults)

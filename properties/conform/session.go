@@ -76,7 +76,13 @@ func (s *session) trouble(err error) error {
 	return fmt.Errorf("device %q at %v: session %s from %v (ASN %d): %w", s.bench.device.Name, s.bench.device.Addr, s.peer.Name, s.peer.Addr, s.peer.ASN, err)
 }
 
+// attempt bounds one attempt: a device may take a connection at a moment in which it
+// has no use for it, and then never say a word on it.
+const attempt = 5 * time.Second
+
 func (s *session) try(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
 	conn, err := s.reach(ctx)
 	if err != nil {
 		return err

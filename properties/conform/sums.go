@@ -33,115 +33,100 @@ func manyNames() (names []string) {
 }
 
 // sumChecks ask the device for the sum of what it received, on session c.
-func sumChecks() []Check {
+func sumChecks() []Check { return append(pairSums(), manySums()...) }
+
+// sumCheck is a check whose word is the value that session c is told.
+func sumCheck(name, text, want string, needs []Facility, ask func(t *trial)) Check {
+	return Check{Name: name, Sent: text, Refs: []string{"RFC 10005 3.4", "RT-7.6"}, Accept: []string{want}, Needs: needs, ask: func(t *trial) string {
+		ask(t)
+		return t.told(want)
+	}}
+}
+
+// told waits for a sum: a device may take in what comes over different sessions in
+// any order and decide late, and the last told value counts.
+func (t *trial) told(want string) string {
+	t.await(func() bool { return value(t.bench.sessions["c"].table[t.prefix]) == want })
+	return value(t.at("c"))
+}
+
+// pairSums are sums of two paths.
+func pairSums() (list []Check) {
 	needs := []Facility{Aggregates}
-	check := func(name, text, want string, needs []Facility, ask func(t *trial) string) Check {
-		return Check{Name: name, Sent: text, Refs: []string{"RFC 10005 3.4", "RT-7.6"}, Accept: []string{want}, Needs: needs, ask: ask}
+	add := func(name, text, want string, a, b [][]byte, then ...func(t *trial)) {
+		list = append(list, sumCheck("sum-"+name, "two paths: "+text, want, needs, func(t *trial) {
+			t.tell("a", a...)
+			t.tell("b", b...)
+			t.settle("a", "b")
+			for _, f := range then {
+				f(t)
+			}
+		}))
 	}
-	all := func(t *trial) []string {
+	one := func(v float32) [][]byte { return [][]byte{transitive(v)} }
+	add("of-two", "1 and 4 Gb/s", "5000M", one(speed), one(4*speed))
+	add("terabits", "25.6 and 12.8 Tb/s, 32 and 16 members of 800G", "38.4T", one(3.2e12), one(1.6e12))
+	add("after-withdrawal", "1 and 4 Gb/s, and the larger one is withdrawn", "1000M", one(speed), one(4*speed), func(t *trial) {
+		t.withdraw("b")
+		t.settle("a", "b")
+	})
+	add("one-missing", "one has no value, so that there is no sum to tell", "none", one(speed), nil)
+	add("takes-lowest", "4 and 1 Gb/s on one, 1 Gb/s on the other", "2000M", [][]byte{transitive(4 * speed), transitive(speed)}, one(speed))
+	add("non-transitive", "1 and 4 Gb/s, non-transitive: processed all the same", "5000M", [][]byte{nonTransitive(speed)}, [][]byte{nonTransitive(4 * speed)})
+	return append(list, Check{
+		Name: "sum-administrator", Sent: "two paths: 1 and 4 Gb/s; whose ASN the sum carries", Refs: []string{"RFC 10005 3", "RFC 6793 9"}, Accept: []string{"the device's"}, Needs: needs,
+		ask: func(t *trial) string {
+			t.tell("a", transitive(speed))
+			t.tell("b", transitive(4*speed))
+			t.settle("a", "b")
+			r := t.at("c")
+			if r == nil || len(r.values()) == 0 {
+				return wordNone
+			}
+			for _, c := range r.values() {
+				if want := linkbw.GlobalAdministrator(t.bench.device.ASN); c.ASN != want {
+					t.detail = fmt.Sprintf("heard AS%d: want %d", c.ASN, want)
+					return "another"
+				}
+			}
+			return "the device's"
+		},
+	})
+}
+
+// manySums are those of RT-7.6.
+func manySums() []Check {
+	connect := func(t *trial) []string {
 		names := manyNames()
-		if err := t.bench.connect(t.ctx, names); err != nil {
-			t.fail(err)
-		}
+		t.failIf(t.bench.connect(t.ctx, names))
 		return names
 	}
 	offerAll := func(t *trial, names []string) {
 		for i, v := range rt76() {
-			if i < len(names) {
-				t.tell(names[i], transitive(v))
-			}
+			t.tell(names[i], transitive(v))
 		}
 		t.settle(names[0], names[len(names)-1])
 	}
-	// A device may take in what comes over different sessions in any order, and
-	// decide late; the last told value counts.
-	told := func(t *trial, want string) string {
-		t.await(func() bool { return value(t.bench.sessions["c"].table[t.prefix]) == want })
-		return value(t.at("c"))
+	withdrawHalf := func(t *trial, names []string) {
+		for _, name := range names[:32] {
+			t.withdraw(name)
+		}
+		t.settle(names[0], names[len(names)-1])
 	}
-	many := []Facility{Aggregates, Many}
+	needs := []Facility{Aggregates, Many}
 	return []Check{
-		check("sum-of-two", "two paths of 1 and 4 Gb/s", "5000M", needs, func(t *trial) string {
-			t.tell("a", transitive(speed))
-			t.tell("b", transitive(4*speed))
-			t.settle("a", "b")
-			return told(t, "5000M")
-		}),
-		check("sum-terabits", "two paths of 25.6 and 12.8 Tb/s, 32 and 16 members of 800G", "38.4T", needs, func(t *trial) string {
-			t.tell("a", transitive(3.2e12))
-			t.tell("b", transitive(1.6e12))
-			t.settle("a", "b")
-			return told(t, "38.4T")
-		}),
-		check("sum-after-withdrawal", "two paths of 1 and 4 Gb/s, and the larger one is withdrawn", "1000M", needs, func(t *trial) string {
-			t.tell("a", transitive(speed))
-			t.tell("b", transitive(4*speed))
-			t.settle("a", "b")
-			t.withdraw("b")
-			t.settle("a", "b")
-			return told(t, "1000M")
-		}),
-		check("sum-one-missing", "two paths of which one has no value: there is no sum to tell", "none", needs, func(t *trial) string {
-			t.tell("a", transitive(speed))
-			t.tell("b")
-			t.settle("a", "b")
-			return told(t, "none")
-		}),
-		check("sum-takes-lowest", "two paths: 4 and 1 Gb/s on one, 1 Gb/s on the other", "2000M", needs, func(t *trial) string {
-			t.tell("a", transitive(4*speed), transitive(speed))
-			t.tell("b", transitive(speed))
-			t.settle("a", "b")
-			return told(t, "2000M")
-		}),
-		check("sum-non-transitive", "two paths of 1 and 4 Gb/s, both values non-transitive: processed all the same", "5000M", needs, func(t *trial) string {
-			t.tell("a", nonTransitive(speed))
-			t.tell("b", nonTransitive(4*speed))
-			t.settle("a", "b")
-			return told(t, "5000M")
-		}),
-		{
-			Name: "sum-administrator", Sent: "two paths of 1 and 4 Gb/s: whose ASN the sum carries", Refs: []string{"RFC 10005 3", "RFC 6793 9"}, Accept: []string{"the device's"}, Needs: needs,
-			ask: func(t *trial) string {
-				t.tell("a", transitive(speed))
-				t.tell("b", transitive(4*speed))
-				t.settle("a", "b")
-				r := t.at("c")
-				if r == nil || len(r.values()) == 0 {
-					return wordNone
-				}
-				for _, c := range r.values() {
-					if want := linkbw.GlobalAdministrator(t.bench.device.ASN); c.ASN != want {
-						t.detail = fmt.Sprintf("heard AS%d: want %d", c.ASN, want)
-						return "another"
-					}
-				}
-				return "the device's"
-			},
-		},
-		check("sum-of-64", "64 peers: 32 x 10M, 16 x 20M, 8 x 40M, 8 x 80M", "1600M", many, func(t *trial) string {
-			offerAll(t, all(t))
-			return told(t, "1600M")
-		}),
-		check("sum-without-32", "the same, without the 32 x 10M", "1280M", many, func(t *trial) string {
-			names := all(t)
+		sumCheck("sum-of-64", "64 peers: 32 x 10M, 16 x 20M, 8 x 40M, 8 x 80M", "1600M", needs, func(t *trial) { offerAll(t, connect(t)) }),
+		sumCheck("sum-without-32", "the same, without the 32 x 10M", "1280M", needs, func(t *trial) {
+			names := connect(t)
 			offerAll(t, names)
-			for _, name := range names[:32] {
-				t.withdraw(name)
-			}
-			t.settle(names[0], names[len(names)-1])
-			return told(t, "1280M")
+			withdrawHalf(t, names)
 		}),
-		check("sum-with-32-again", "the same, and the 32 x 10M again", "1600M", many, func(t *trial) string {
-			names := all(t)
+		sumCheck("sum-with-32-again", "the same, and the 32 x 10M again", "1600M", needs, func(t *trial) {
+			names := connect(t)
 			offerAll(t, names)
-			for _, name := range names[:32] {
-				t.withdraw(name)
-			}
-			t.settle(names[0], names[len(names)-1])
-			if told(t, "1280M"); t.err == nil {
-				offerAll(t, names)
-			}
-			return told(t, "1600M")
+			withdrawHalf(t, names)
+			t.told("1280M")
+			offerAll(t, names)
 		}),
 	}
 }
