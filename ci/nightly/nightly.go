@@ -59,8 +59,9 @@ func command(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	started := time.Now()
+	budget := time.Duration(*minutes * float64(time.Minute))
 	cfg := config{
-		budget: time.Duration(*minutes * float64(time.Minute)), seed: *seed, suites: suites(), log: stdout,
+		budget: budget, seed: *seed, suites: suites(budget), log: stdout,
 		states: properties.StateNames(), tell: properties.ReachedFolder,
 	}
 	if cfg.seed == 0 {

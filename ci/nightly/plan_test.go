@@ -19,7 +19,7 @@ func TestSharesComeToTheTimeThatIsLeftForThem(t *testing.T) {
 	for i := range 26 {
 		targets = append(targets, target{pkg: "x", name: fmt.Sprintf("Fuzz%d", i)})
 	}
-	cfg := config{budget: 10 * time.Minute, suites: suites()}
+	cfg := config{budget: 10 * time.Minute, suites: suites(10 * time.Minute)}
 	sum, fuzzing := 0.0, 0.0
 	for _, p := range planned(cfg, targets) {
 		sum += p.PlannedS
@@ -58,7 +58,7 @@ func TestWhatAPartDoesNotNeedGoesToThoseAfterIt(t *testing.T) {
 }
 
 func TestTooFewMinutesAreRefusedWithThoseThatAreNeeded(t *testing.T) {
-	cfg := config{dir: t.TempDir(), out: filepath.Join(t.TempDir(), "out"), budget: time.Minute, suites: suites()}
+	cfg := config{dir: t.TempDir(), out: filepath.Join(t.TempDir(), "out"), budget: time.Minute, suites: suites(time.Minute)}
 	_, err := newNight(t.Context(), cfg, time.Now(), make([]target, 100))
 	if err == nil || !strings.Contains(err.Error(), "want --minutes 9") {
 		t.Errorf("got %v, want the minutes that 100 targets need", err)

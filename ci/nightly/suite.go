@@ -20,17 +20,24 @@ type suite struct {
 	rounds int // most of them; all of one size
 	weight float64
 	limit  time.Duration // a round that takes longer hangs
+	least  time.Duration // a shorter night has no room for it
 }
 
-// suites are those of this module. Rounds of the agreement suite are of the size
-// that go test has, so that ten are ten times that.
-func suites() []suite {
-	return []suite{
-		{name: "agreement", pkg: "./properties", run: "EnginesAndOracle|EveryOrder|ToTheByte", rounds: 10, weight: 5, limit: 20 * time.Minute},
-		{name: "random events", pkg: "./properties", run: "RandomEvents", env: []string{"BAGRIG_CASES=60"}, rounds: 1000, weight: 3, limit: 20 * time.Minute},
-		{name: "corners", pkg: "./fuzz", run: "Corners", env: []string{"BAGRIG_CASES=40"}, rounds: 5, weight: 1, limit: 20 * time.Minute},
-		{name: "scenarios", pkg: "./properties", run: "EmbeddedScenarios|OnceBroke", rounds: 1, weight: 1, limit: 20 * time.Minute},
+// suites are those of this module that a night of a budget has room for. Rounds of the
+// agreement suite are of the size that go test has, so that ten are ten times that.
+func suites(budget time.Duration) []suite {
+	const limit = 20 * time.Minute
+	all := []suite{
+		{name: "agreement", pkg: "./properties", run: "EnginesAndOracle|EveryOrder|ToTheByte", rounds: 10, weight: 5, limit: limit},
+		{name: "generated cases", pkg: "./properties", run: "GeneratedCases", env: []string{"BAGRIG_CASES=20000", "BAGRIG_ENGINE=sim"}, rounds: 1000, weight: 3, limit: limit},
+		{name: "generated cases, real speakers", pkg: "./properties", run: "GeneratedCases", env: []string{"BAGRIG_CASES=100", "BAGRIG_ENGINE=gobgp"}, rounds: 1000, weight: 1, limit: limit},
+		{name: "random events", pkg: "./properties", run: "RandomEvents", env: []string{"BAGRIG_CASES=60"}, rounds: 1000, weight: 1, limit: limit},
+		{name: "corners", pkg: "./fuzz", run: "Corners", env: []string{"BAGRIG_CASES=40"}, rounds: 5, weight: 1, limit: limit},
+		{name: "planted faults", pkg: "./properties", run: "PlantedFault", env: []string{"BAGRIG_LONG=1"}, rounds: 1, weight: 1, limit: limit},
+		{name: "scenarios", pkg: "./properties", run: "EmbeddedScenarios|OnceBroke", rounds: 1, weight: 1, limit: limit},
+		{name: "everything, long", pkg: "./properties", run: ".", env: []string{"BAGRIG_LONG=1"}, rounds: 1, weight: 10, limit: 2 * time.Hour, least: 2 * time.Hour},
 	}
+	return slices.DeleteFunc(all, func(s suite) bool { return budget < s.least })
 }
 
 // suite runs rounds of a suite until all are done or its time is over.
