@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	api "github.com/osrg/gobgp/v3/api"
 	"github.com/osrg/gobgp/v3/pkg/server"
@@ -110,9 +111,34 @@ func (p *Plain) manage(call func() error) error {
 	return call()
 }
 
+// fallen waits until no session is Established: what reads one would race with the
+// server's end. Neighbours that stay are not waited for longer than patience.
+func (p *Plain) fallen(patience time.Duration) {
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	late := time.After(patience)
+	for {
+		up := false
+		err := p.manage(func() error {
+			return p.server.ListPeer(context.Background(), &api.ListPeerRequest{}, func(peer *api.Peer) {
+				up = up || peer.State.SessionState == api.PeerState_ESTABLISHED
+			})
+		})
+		if err != nil || !up {
+			return
+		}
+		select {
+		case <-poll.C:
+		case <-late:
+			return
+		}
+	}
+}
+
 // Close stops the server and returns when its goroutine has ended; see Speaker.Close.
-// It has neighbours, and their sessions should have fallen.
+// It has neighbours, and their sessions should have fallen or be about to.
 func (p *Plain) Close() error {
+	p.fallen(time.Second)
 	err := p.manage(func() error { return p.server.StopBgp(context.Background(), &api.StopBgpRequest{}) })
 	p.hook.waitManaged(p.managed)
 	p.hook.stop()

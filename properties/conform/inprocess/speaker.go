@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -260,8 +261,30 @@ func (s *Speaker) pass(ctx context.Context, d time.Duration) error {
 	})
 }
 
-// Close ends the device.
+// fallen waits until no session is Established: what reads one would race with the
+// server's end. Peers that stay are not waited for longer than a second.
+func (s *Speaker) fallen() {
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	late := time.After(time.Second)
+	for {
+		s.mu.Lock()
+		up := slices.Contains(slices.Collect(maps.Values(s.up)), true)
+		s.mu.Unlock()
+		if !up {
+			return
+		}
+		select {
+		case <-poll.C:
+		case <-late:
+			return
+		}
+	}
+}
+
+// Close ends the device. The tester's sessions should have ended.
 func (s *Speaker) Close() error {
+	s.fallen()
 	s.stop()
 	<-s.done
 	return errors.Join(s.trouble(), s.speaker.Close(), s.place.release())
