@@ -175,7 +175,7 @@ func options(sc *harness.Scenario) harness.Options {
 
 // one plays one case, on a clone where there is what to clone.
 func (s *sweep) one(base *harness.Rig, sc *harness.Scenario) (_ []state.Outcome, err error) {
-	checks := ForScenario(sc)
+	checks, note := watched(ForScenario(sc))
 	var rig *harness.Rig
 	if base != nil {
 		rig, err = base.Clone(harness.CloneOptions{Checks: checks})
@@ -189,7 +189,7 @@ func (s *sweep) one(base *harness.Rig, sc *harness.Scenario) (_ []state.Outcome,
 	}
 	defer func() { err = errors.Join(err, rig.Close()) }()
 	_, err = rig.Play(s.t.Context(), sc.Events...)
-	return rig.Outcomes(), err
+	return rig.Outcomes(), errors.Join(err, note(err))
 }
 
 // note writes down how a case ended.
