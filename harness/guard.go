@@ -65,9 +65,17 @@ func (g *guard) name(o *state.Outcome) {
 	o.Name = g.check.Name()
 }
 
+// judges tells whether the check has a verdict: it is no watcher, or has panicked.
+func (g *guard) judges() bool {
+	_, watches := g.check.(state.Watcher)
+	return !watches || g.broken != nil
+}
+
 func outcomesOf(guards []*guard) (list []state.Outcome) {
 	for _, g := range guards {
-		list = append(list, g.outcome())
+		if g.judges() {
+			list = append(list, g.outcome())
+		}
 	}
 	return list
 }

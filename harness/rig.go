@@ -347,7 +347,7 @@ func (r *Rig) Verdict() state.Verdict {
 	return state.Held
 }
 
-// Outcomes are what the checks found so far, in their order. One that panicked
+// Outcomes are what the checks found so far, in their order, watchers apart. One that panicked
 // counts as violated, with its stack; its own Outcome does not say so.
 func (r *Rig) Outcomes() []state.Outcome { return outcomesOf(r.guards) }
 

@@ -54,7 +54,7 @@ func runOne(ctx context.Context, sc *Scenario, opts RunOptions) (*state.Result, 
 	opts.guards = newGuards(opts.Checks)
 	err := play(ctx, sc, opts, res)
 	for _, g := range opts.guards {
-		if w, ok := g.check.(state.Watcher); ok && g.broken == nil {
+		if w, ok := g.check.(state.Watcher); ok && !g.judges() {
 			w.Ended(err)
 			res.Reached = w.Reached()
 			continue
