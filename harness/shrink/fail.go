@@ -138,10 +138,21 @@ func (f *Fail) write(path string, write func(path string, data []byte) error) er
 	return nil
 }
 
-// IsFail tells whether a file means to be a fail file, of whatever version.
+// IsFail tells whether a file means to be a fail file, of whatever version and however
+// damaged its head is: one that were taken for a scenario would lose its expectation unseen.
 func IsFail(data []byte) bool {
-	head, _, _ := bytes.Cut(data, []byte("\n"))
-	return bytes.HasPrefix(head, []byte("# bagrig fail")) || bytes.HasPrefix(head, []byte("# property:"))
+	for line := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) {
+		line = strings.ToLower(strings.Join(strings.Fields(line), " "))
+		text, comment := strings.CutPrefix(line, "#")
+		text = strings.TrimSpace(strings.TrimLeft(text, "#"))
+		switch {
+		case !comment && line != "":
+			return false
+		case strings.HasPrefix(text, "bagrig fail"), strings.HasPrefix(text, "property:"):
+			return true
+		}
+	}
+	return false
 }
 
 // ReadFail reads a fail file. The error says in which line of the file what was
@@ -170,9 +181,10 @@ type headReader struct {
 	file  string
 	lines []string
 
-	sum     string // empty = the file has none
-	sumLine int    // from 1
-	below   int    // lines of the head
+	sum        string // empty = the file has none
+	sumLine    int    // from 1
+	expectLine int    // from 1; 0 = the file has none
+	below      int    // lines of the head
 }
 
 // checkSum compares the scenario with the sum, in a file that has one.
@@ -211,8 +223,14 @@ func (r *headReader) head() (*Fail, error) {
 			return nil, r.bad(n+1, "want one each of `# property: NAME`, `# expect: held` or `violated`, `# run: COMMAND`, `# size: TEXT`, `# sum: HASH`, then `# story:` and lines of it after `#   `")
 		default:
 			*field = strings.TrimSpace(value)
-			if name == "sum" {
+			switch name {
+			case "sum":
 				r.sumLine = n + 1
+			case "expect":
+				r.expectLine = n + 1
+			}
+			if name == "sum" && r.sum == "" {
+				return nil, r.bad(n+1, "want `# sum: HASH` of the scenario below, or no such line")
 			}
 		}
 	}
@@ -220,8 +238,10 @@ func (r *headReader) head() (*Fail, error) {
 	switch {
 	case f.Property == "":
 		return nil, r.bad(n, "the head ends here: want `# property: NAME` in it; %s", convert)
-	case f.Expect != Held && f.Expect != Violated:
-		return nil, r.bad(n, "the head ends here: want `# expect: %s` or `%s` in it, not %q", Held, Violated, f.Expect)
+	case r.expectLine > 0 && f.Expect != Held && f.Expect != Violated:
+		return nil, r.bad(r.expectLine, "want `# expect: %s` or `%s`, not %q", Held, Violated, f.Expect)
+	case r.expectLine == 0:
+		return nil, r.bad(n, "the head ends here: want `# expect: %s` or `%s` in it", Held, Violated)
 	}
 	return f, nil
 }
