@@ -14,6 +14,7 @@ import (
 
 	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/report"
+	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/topologies/yamltree"
 )
 
@@ -290,9 +291,28 @@ func LoadFails(dir string) (paths []string, fails []*Fail, err error) {
 	return paths, fails, errors.Join(append(errs, walkErr)...)
 }
 
-// Judge compares what failed in a run, as Failures has it, with what the file
-// expects.
-func (f *Fail) Judge(failures []string) error {
+// ErrNotJudged is a fail file whose property no check of its run judges: a name that is
+// misspelt, or one that is no longer. It would be held for ever.
+var ErrNotJudged = errors.New("nobody judges it")
+
+// Judge compares what failed in a run with what the file expects; both are as
+// harness.Run gave them. It is ErrNotJudged, with the names that there are, where a run
+// that came to its end has no outcome of the file's property.
+func (f *Fail) Judge(res *state.Result, runErr error) error {
+	if runErr == nil && res != nil {
+		names := []string{NoConvergence, Panic}
+		for _, o := range res.Outcomes {
+			names = append(names, o.Name)
+		}
+		if !slices.Contains(names, f.Property) {
+			slices.Sort(names)
+			return fmt.Errorf("property %q: %w in this run: want one of %q", f.Property, ErrNotJudged, names)
+		}
+	}
+	return f.judge(Failures(res, runErr))
+}
+
+func (f *Fail) judge(failures []string) error {
 	found := slices.Contains(failures, f.Property)
 	unexpected := slices.DeleteFunc(slices.Clone(failures), func(name string) bool {
 		return name == f.Property || slices.Contains(f.Scenario.Expect, name)

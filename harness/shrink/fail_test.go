@@ -1,6 +1,7 @@
 package shrink_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/shrink"
+	"github.com/bagrig/bagrig/harness/state"
 )
 
 func aFail(t *testing.T) *shrink.Fail {
@@ -231,9 +233,29 @@ func TestAFailIsJudgedByWhatItExpects(t *testing.T) {
 		{shrink.Violated, []string{f.Property, "no loop"}, "violated too"},
 	} {
 		f.Expect = tc.expect
-		err := f.Judge(tc.failures)
+		res := &state.Result{Outcomes: []state.Outcome{{Name: f.Property}}}
+		for _, name := range tc.failures {
+			res.Outcomes = append(res.Outcomes, state.Outcome{Name: name, Violated: 1})
+		}
+		err := f.Judge(res, nil)
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s, %q: got error %v, want %q", tc.expect, tc.failures, err, tc.want)
+		}
+	}
+}
+
+func TestAPropertyThatNobodyJudgesIsRefused(t *testing.T) {
+	f := aFail(t)
+	res := &state.Result{Outcomes: []state.Outcome{{Name: "no loop"}}}
+	for _, f.Expect = range []string{shrink.Held, shrink.Violated} {
+		if err := f.Judge(res, nil); !errors.Is(err, shrink.ErrNotJudged) || !strings.Contains(err.Error(), f.Property) || !strings.Contains(err.Error(), `"no loop"`) {
+			t.Errorf("%s: got error %v, want the property and those that are judged", f.Expect, err)
+		}
+	}
+	for _, f.Property = range []string{shrink.NoConvergence, shrink.Panic, "no loop"} {
+		f.Expect = shrink.Held
+		if err := f.Judge(res, nil); err != nil {
+			t.Errorf("%s: %v", f.Property, err)
 		}
 	}
 }
