@@ -3,9 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -310,6 +314,63 @@ func TestAStateThatWasNeverReachedFailsTheNight(t *testing.T) {
 	cfg.states, cfg.out = cfg.states[:1], filepath.Join(t.TempDir(), "again")
 	if status, err := run(t.Context(), cfg, time.Now()); err != nil || status != green {
 		t.Errorf("with the other state alone: got status %d and %v, want %d", status, err, green)
+	}
+}
+
+// cached is a fuzz target that fails with one input, which no search comes upon, and with
+// many others, so that the search after that one ends early.
+const cached = `package fake
+
+import "testing"
+
+func FuzzCached(f *testing.F) {
+	f.Add([]byte("a"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if string(data) == "Monday" {
+			t.Error("not today")
+		}
+		if len(data) > 1 && data[0] > 'a' {
+			t.Error("found by searching")
+		}
+	})
+}
+`
+
+// What failed is found once and then no more, and its search goes on. A page that was
+// written before the end, as after a kill, has a command that works.
+func TestAnInputOfTheFuzzCacheThatFailsDoesNotEndTheSearch(t *testing.T) {
+	cfg, log := fake(t, map[string]string{"targets_test.go": cached})
+	cfg.budget, cfg.states = 4*time.Minute, nil
+	entry := []byte("go test fuzz v1\n[]byte(\"Monday\")\n")
+	name := fmt.Sprintf("%x", sha256.Sum256(entry))[:16]
+	place := filepath.Join(cfg.cache, "fake", "FuzzCached", name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(place), 0o777), os.WriteFile(place, entry, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	status, err := run(t.Context(), cfg, time.Now())
+	if err != nil || status != found {
+		t.Fatalf("got status %d and %v, want %d\n%s", status, err, found, log)
+	}
+	d := documentOf(t, cfg)
+	p := partOf(t, d, "FuzzCached")
+	if len(d.Findings) != 2 || d.Findings[0].Seen != 1 || d.Findings[1].Seen != mostInputs-1 {
+		t.Fatalf("got %+v and %+v, want one finding, seen once, and another of the search after it\n%s", p, d.Findings, log)
+	}
+	if _, err := os.Stat(place); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the cache: got %v, want the entry gone", err)
+	}
+	if !slices.ContainsFunc(d.Findings[0].Files, func(file string) bool { return strings.HasPrefix(file, "testdata/fuzz/FuzzCached/") }) {
+		t.Errorf("got files %q, want the entry in the corpus", d.Findings[0].Files)
+	}
+	n := &night{cfg: cfg}
+	p.folder = cfg.dir
+	if err := os.RemoveAll(filepath.Join(cfg.dir, "testdata")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", n.putBack(p, input{name: name, kept: filepath.Join(cfg.out, inputFolder, "fake", "FuzzCached", name)}))
+	cmd.Dir = cfg.dir
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "not today") {
+		t.Errorf("%s: got %v and %s, want the failure", cmd, err, out)
 	}
 }
 
