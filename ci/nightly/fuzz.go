@@ -36,10 +36,12 @@ func (n *night) fuzz(ctx context.Context, p *part, binary string, deadline time.
 			p.stop(ctx, ctx.Err())
 		}
 		if (e.code == 0 || onlyDeadline(e.output)) && !e.expired {
-			p.pass()
-			if p.Executions == 0 {
-				p.Note = "all of its time went into the corpus that there is"
+			if p.Executions == 0 && len(inputs) == 0 {
+				p.short = timeFor(e.output)
+				p.stop(ctx, errors.New("no run of its own: all of its time went into the corpus that there is"))
+				break
 			}
+			p.pass()
 			break
 		}
 		in, ok, err := n.takeInput(p, e.output)
@@ -113,6 +115,20 @@ var (
 	seedFails   = regexp.MustCompile(`failure while testing seed corpus entry: (\S+)`)
 	fuzzChatter = regexp.MustCompile(`(?m)^fuzz: .*\n`)
 )
+
+var warmup = regexp.MustCompile(`gathering baseline coverage: (\d+)/(\d+) completed`)
+
+// timeFor is how many times as long a target should have run that did not get through the
+// corpus that there is: until then Go searches nothing.
+func timeFor(output string) (times float64) {
+	times = 2
+	if all := warmup.FindAllStringSubmatch(output, -1); len(all) > 0 {
+		done, _ := strconv.ParseFloat(all[len(all)-1][1], 64) // the pattern has digits only
+		of, _ := strconv.ParseFloat(all[len(all)-1][2], 64)
+		times = max(times, 2*of/max(done, 1))
+	}
+	return times
+}
 
 // counted adds what a run of a target says that it did.
 func (p *part) counted(output string) {
