@@ -33,6 +33,7 @@ func suites(budget time.Duration) []suite {
 		{name: "generated cases", pkg: "./properties", run: "GeneratedCases", env: []string{"BAGRIG_CASES=20000", "BAGRIG_ENGINE=sim"}, rounds: 1000, weight: 3, limit: limit},
 		{name: "generated cases, real speakers", pkg: "./properties", run: "GeneratedCases", env: []string{"BAGRIG_CASES=100", "BAGRIG_ENGINE=gobgp"}, rounds: 1000, weight: 1, limit: limit},
 		{name: "random events", pkg: "./properties", run: "RandomEvents", env: []string{"BAGRIG_CASES=60"}, rounds: 1000, weight: 1, limit: limit},
+		{name: "other drawn cases", pkg: "./properties", run: "GraphAgree|OwnSpeakerHolds|WalksFind|HostileLinkBandwidth|IsHeardAlike|OtherNames|OrderOfEvents|LookAtNews|NothingDiffers|FailingPlan|ShrinkingEnds", rounds: 1000, weight: 1, limit: limit},
 		{name: "corners", pkg: "./fuzz", run: "Corners", env: []string{"BAGRIG_CASES=40"}, rounds: 5, weight: 1, limit: limit},
 		{name: "planted faults", pkg: "./properties", run: "PlantedFault", env: []string{"BAGRIG_LONG=1"}, rounds: 1, weight: 1, limit: limit},
 		{name: "scenarios", pkg: "./properties", run: "EmbeddedScenarios|OnceBroke", rounds: 1, weight: 1, limit: limit},
