@@ -3,7 +3,7 @@
 // suites in rounds, each with seeds of its own. What fails is kept as files that are
 // ready to commit, and a page says what was done. docs/nightly.md describes it.
 //
-//	go run ./ci/nightly --minutes 60
+//	.ci/nightly --minutes 60
 //
 // It judges nothing itself and knows no rule: targets and suites do.
 package main
