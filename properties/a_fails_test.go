@@ -27,6 +27,9 @@ func TestFailFilesComeOutAsTheyExpect(t *testing.T) {
 		t.Error(err)
 	}
 	for i, f := range fails {
+		if text, err := os.ReadFile(paths[i]); err != nil || !strings.Contains(string(text), "\n# sum: ") {
+			t.Errorf("%s: want a line `# sum: HASH` in it (%v)", paths[i], err)
+		}
 		t.Run(strings.TrimPrefix(paths[i], failFiles+"/"), func(t *testing.T) {
 			if err := f.Play(t.Context(), For); err != nil {
 				t.Error(err)

@@ -97,9 +97,9 @@ var states = [statesKnown]State{
 	pathHunting:        {"path hunting", "in a window a session, up all the time, carried an AS_PATH that the graph has for it neither before nor after"},
 	maxPrefixCease:     {"session ended by max-prefixes", "a device has ended a session for telling it too many prefixes"},
 	updatesHeld:        {"updates held", "UPDATEs of a session wait while the network is quiet"},
-	resetWhileHeld:     {"session reset while held", "a session of which UPDATEs were held when the network was settled before is reset"},
-	restartDegraded:    {"restart in a degraded network", "a speaker is away, or back and waiting, while a bundle has lost members"},
-	drainDuringFlap:    {"drain during a flap", "a window has a drain and a flap, or synchronised flaps, that began earlier"},
+	resetWhileHeld:     {"session reset while held", "a session of which UPDATEs were held when the network was settled before is reset, and they were not released in between"},
+	restartDegraded:    {"restart in a degraded network", "a speaker is away, or back and waiting, while a bundle has lost members, or all of them as one that is down"},
+	drainDuringFlap:    {"drain during a flap", "a window has a drain that changes the drain state of a device, and a flap, or synchronised flaps, that began earlier and bring the bundle back for the last time later"},
 	warmToldOn:         {"warm path told on", "a device that is not drained tells a route as warm, since it has no other"},
 	aggregateAnnounced: {"aggregate announced", "an origin of an aggregate announces it that did not at the quiet before"},
 	aggregateWithdrawn: {"aggregate withdrawn", "an origin of an aggregate that announced it at the quiet before does no more"},
@@ -133,7 +133,10 @@ type Coverage struct {
 	known *network          // nil before the first moment
 	last  *state.Snapshot   // of the quiet before
 	held  []state.Direction // at the last settled moment
-	level []float32         // told at the last settled moment, by device and prefix; negative = no value
+	// drains are the devices' drain states at the last settled moment, and in a window
+	// after the events that were looked at.
+	drains []topologies.DrainState
+	level  []float32 // told at the last settled moment, by device and prefix; negative = no value
 }
 
 var _ state.Watcher = (*Coverage)(nil)

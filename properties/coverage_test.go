@@ -305,6 +305,27 @@ func TestEachStateOfBehaviourIsReachedAndNotReachedBesideIt(t *testing.T) {
 	}
 }
 
+// What is close to a state and is none, beside those of covered.
+func TestAStateIsNotReachedByWhatOnlyLooksLikeIt(t *testing.T) {
+	const flap = "events:\n  - flap: {bundle: r1-f1-s1--r1-f1-e1, members: 20, count: 3, period: 10s}\n"
+	const hold = "events:\n  - hold: {bundle: r1-bag1--r2-bag1, from: r1-bag1, silent: true}\n"
+	for _, tc := range []struct {
+		name, state, text string
+		want              bool
+	}{
+		{"released, and reset in the same window", "session reset while held", hold + "  - degrade: {bundle: r1-f1-s1--r1-f1-e1, members: 20, at: 1s}\n  - release: {bundle: r1-bag1--r2-bag1, from: r1-bag1, silent: true, at: 1s}\n  - reset: {bundle: r1-bag1--r2-bag1, silent: true, at: 1s}\n", false},
+		{"the other end released", "session reset while held", hold + "  - hold: {bundle: r1-bag1--r2-bag1, from: r2-bag1, silent: true}\n  - degrade: {bundle: r1-f1-s1--r1-f1-e1, members: 20, at: 1s}\n  - release: {bundle: r1-bag1--r2-bag1, from: r2-bag1, silent: true, at: 1s}\n  - reset: {bundle: r1-bag1--r2-bag1, silent: true, at: 1s}\n", true},
+		{"live again, and never drained", "drain during a flap", flap + "  - drain: {device: r1-bag1, state: live, silent: true, at: 5s}\n", false},
+		{"drained, and live again", "drain during a flap", "events:\n  - drain: {device: r1-bag1, state: drained}\n" + strings.TrimPrefix(flap, "events:\n") + "  - drain: {device: r1-bag1, state: live, at: 20s}\n", true},
+		{"after the last of the flap", "drain during a flap", flap + "  - drain: {device: r1-bag1, state: warm, at: 26s}\n", false},
+		{"between the first and the last", "drain during a flap", flap + "  - drain: {device: r1-bag1, state: warm, at: 24s}\n", true},
+	} {
+		if got := reachedIn(t, twoPlanes+tc.text, false, nil)[tc.state]; got != tc.want {
+			t.Errorf("%s: reached %q: got %v, want %v", tc.name, tc.state, got, tc.want)
+		}
+	}
+}
+
 func TestThePageListsTheStatesOfBehaviour(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| state | a run is in it when |\n|---|---|\n")

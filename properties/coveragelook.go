@@ -2,6 +2,7 @@ package properties
 
 import (
 	"slices"
+	"time"
 
 	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/fib"
@@ -37,7 +38,10 @@ func (c *Coverage) Look(m *state.Moment) {
 	}
 	c.last = m.Snapshot
 	if m.Settled {
-		c.held = m.Snapshot.Held
+		c.held, c.drains = m.Snapshot.Held, c.drains[:0]
+		for d := range m.Snapshot.Devices {
+			c.drains = append(c.drains, m.Snapshot.Devices[d].Drain)
+		}
 	}
 	for i, reached := range c.now {
 		c.times[i] += count(reached)
@@ -251,6 +255,21 @@ func (c *Coverage) lookAtLevels(m *state.Moment) {
 	}
 }
 
+// drain follows the drain states of devices through a window, and tells whether the event
+// changes one.
+func (c *Coverage) drain(m *state.Moment, e state.Event) (changed bool) {
+	changes, err := e.Expand(m.Topology, m.Index, nil, nil)
+	if err != nil {
+		return false // it would have ended the run
+	}
+	for _, t := range changes {
+		if at := &c.drains[t.Change.Device]; *at != t.Change.Drain {
+			*at, changed = t.Change.Drain, true
+		}
+	}
+	return changed
+}
+
 func (c *Coverage) lookAtWindow(m *state.Moment) {
 	w := m.Window
 	c.reach(absorbedEvent, w.Effect == state.Absorbed)
@@ -258,13 +277,23 @@ func (c *Coverage) lookAtWindow(m *state.Moment) {
 		c.reach(transientHole, t.Kind == state.Hole)
 		c.reach(transientLoop, t.Kind == state.Loop)
 	}
-	flapping := false
+	var flapped time.Duration // until when
+	held := slices.Clone(c.held)
 	for i, e := range w.Events {
-		c.reach(eventsOverlap, i > 0 && started(e, w) > started(w.Events[0], w))
-		c.reach(drainDuringFlap, e.Kind == "drain" && flapping)
-		flapping = flapping || e.Kind == "flap" || e.Kind == "synchronised"
-		if b, ok := m.Index.Bundle[e.Bundle]; ok && e.Kind == "reset" {
-			c.reach(resetWhileHeld, slices.ContainsFunc(c.held, func(d state.Direction) bool { return int(d.Bundle) == b }))
+		at := started(e, w)
+		c.reach(eventsOverlap, i > 0 && at > started(w.Events[0], w))
+		b := int32(m.Index.Bundle[e.Bundle]) // looked at where the event has one
+		switch e.Kind {
+		case "drain":
+			drained := c.drain(m, e)
+			c.reach(drainDuringFlap, drained && at < flapped)
+		case "flap", "synchronised":
+			flapped = max(flapped, at+time.Duration(e.Count)*e.Period-e.Period/2)
+		case "release":
+			from := state.Direction{Bundle: b, FromB: m.Topology.Bundles[b].B == e.From}
+			held = slices.DeleteFunc(held, func(d state.Direction) bool { return d == from })
+		case "reset":
+			c.reach(resetWhileHeld, slices.ContainsFunc(held, func(d state.Direction) bool { return d.Bundle == b }))
 		}
 	}
 	for i := range w.Log {

@@ -127,6 +127,26 @@ func TestWhatIsWholeOfACutOutputCounts(t *testing.T) {
 	}
 }
 
+func TestATestThatPassesWhateverItLogsIsNoFinding(t *testing.T) {
+	for output, want := range map[string]int{
+		`{"Action":"output","Test":"TestA","Output":"panic: not really\n"}` + "\n" + `{"Action":"pass","Test":"TestA"}`:                                     0,
+		`{"Action":"output","Test":"TestA","Output":"panic: not really\n"}` + "\n" + `{"Action":"skip","Test":"TestA"}`:                                     0,
+		`{"Action":"output","Test":"TestA","Output":"x_test.go:3: said panic: at the disco\n"}`:                                                             0,
+		`{"Action":"output","Test":"TestA","Output":"=== RUN\n"}` + "\n" + `{"Action":"output","Test":"TestA","Output":"panic: test timed out after 1s\n"}`: 1,
+	} {
+		if r := readEvents(output); len(r.failed) != want {
+			t.Errorf("%s: got %+v, want %d failures", output, r.failed, want)
+		}
+	}
+}
+
+func TestACommandRepeatsARoundWithItsSeedAndItsSize(t *testing.T) {
+	s := suite{pkg: "./x", run: "A|B", env: []string{"BAGRIG_CASES=3", "BAGRIG_ENGINE=sim"}}
+	if got, want := s.repeat(7, s.run), "BAGRIG_SEED=7 BAGRIG_CASES=3 BAGRIG_ENGINE=sim go test ./x -count=1 -run 'A|B'"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestTheEndOfTheTimeIsNoFailure(t *testing.T) {
 	const end = "fuzz: elapsed: 5s, execs: 7 (0/sec), new interesting: 1 (total: 2)\n--- FAIL: FuzzX (5.00s)\n    context deadline exceeded\nFAIL\n"
 	for text, want := range map[string]bool{

@@ -40,6 +40,12 @@ func suites(budget time.Duration) []suite {
 	return slices.DeleteFunc(all, func(s suite) bool { return budget < s.least })
 }
 
+// repeat is the command that plays tests of a round again.
+func (s *suite) repeat(seed int64, run string) string {
+	env := append([]string{fmt.Sprintf("%s=%d", seedEnv, seed)}, s.env...)
+	return fmt.Sprintf("%s go test %s -count=1 -run '%s'", strings.Join(env, " "), s.pkg, run)
+}
+
 // suite runs rounds of a suite until all are done or its time is over.
 func (n *night) suite(ctx context.Context, p *part, deadline time.Time) {
 	s := p.suite
@@ -66,7 +72,7 @@ func (n *night) suite(ctx context.Context, p *part, deadline time.Time) {
 		p.Tests += r.passed + len(r.failed)
 		for _, f := range r.failed {
 			p.Status = statusFailed
-			n.find(p, f.text, fmt.Sprintf("%s go test %s -count=1 -run '%s'", strings.Join(append([]string{fmt.Sprintf("%s=%d", seedEnv, seed)}, s.env...), " "), s.pkg, exactly(f.test)))
+			n.find(p, f.text, s.repeat(seed, exactly(f.test)))
 		}
 		if ctx.Err() != nil || e.expired {
 			break
@@ -77,7 +83,7 @@ func (n *night) suite(ctx context.Context, p *part, deadline time.Time) {
 		}
 		if e.code != 0 && len(r.failed) == 0 {
 			p.Status = statusFailed
-			n.find(p, r.rest, fmt.Sprintf("go test %s -count=1 -run '%s'", s.pkg, s.run))
+			n.find(p, r.rest, s.repeat(seed, s.run))
 		}
 		if r.passed+len(r.failed) == 0 && e.code == 0 {
 			p.stop(ctx, fmt.Errorf("no test matches %q", s.run))
@@ -129,13 +135,17 @@ type failedTest struct{ test, text string }
 // its subtests only those count that have no failed subtest. A test that was running when the output
 // ended counts as neither, unless it panicked or hung, which go test reports as a failure.
 func readEvents(output string) (r results) {
-	text, failed := map[string]*strings.Builder{}, []string{}
+	text, failed, ended := map[string]*strings.Builder{}, []string{}, map[string]bool{}
 	var build, rest strings.Builder
 	for line := range strings.Lines(output) {
 		var e struct{ Action, Test, Output string }
 		if json.Unmarshal([]byte(line), &e) != nil {
 			rest.WriteString(line)
 			continue
+		}
+		switch e.Action {
+		case "pass", "fail", "skip":
+			ended[e.Test] = true
 		}
 		switch e.Action {
 		case "output":
@@ -161,7 +171,7 @@ func readEvents(output string) (r results) {
 	}
 	r.build, r.rest = build.String(), rest.String()
 	for _, test := range slices.Sorted(maps.Keys(text)) {
-		if said := text[test].String(); strings.Contains(said, panicText) && !slices.Contains(failed, test) { // it hung, or took others with it
+		if !ended[test] && panics(text[test].String()) { // it hung, or took others with it
 			failed = append(failed, test)
 		}
 	}
@@ -178,19 +188,24 @@ func readEvents(output string) (r results) {
 // test that took too long.
 const panicText = "panic: "
 
+// panics tells whether a line begins so; a test may log the words within one.
+func panics(text string) bool {
+	return strings.HasPrefix(text, panicText) || strings.Contains(text, "\n"+panicText)
+}
+
 // saidOf is what a failed test said, and of a panic what go test puts down to those
 // above it.
 func saidOf(test string, text map[string]*strings.Builder, rest string) string {
 	var said strings.Builder
 	for name := test; ; name = name[:strings.LastIndex(name, "/")] {
-		if b := text[name]; b != nil && (name == test || strings.Contains(b.String(), panicText)) {
+		if b := text[name]; b != nil && (name == test || panics(b.String())) {
 			said.WriteString(b.String())
 		}
 		if !strings.Contains(name, "/") {
 			break
 		}
 	}
-	if strings.Contains(rest, panicText) {
+	if panics(rest) {
 		said.WriteString(rest)
 	}
 	if said.Len() == 0 {

@@ -132,7 +132,11 @@ func replayFail(ctx context.Context, sc *harness.Scenario, fail *shrink.Fail, sc
 	trace.end(res)
 	if fail != nil && ctx.Err() == nil && (runErr == nil || len(shrink.Failures(res, runErr)) > 0) {
 		verdict := "as the file expects"
-		if err := fail.Judge(shrink.Failures(res, runErr)); err != nil {
+		err := fail.Judge(res, runErr)
+		if errors.Is(err, shrink.ErrNotJudged) {
+			return err
+		}
+		if err != nil {
 			verdict = "not as the file expects: " + err.Error()
 		}
 		trace.line("%s", verdict)

@@ -56,10 +56,24 @@ func TestWhatCannotBeReplayedSaysWhy(t *testing.T) {
 	if err := os.WriteFile(damaged, bytes.Replace(text, []byte("fail file 1"), []byte("fail file 9"), 1), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	misspelt := filepath.Join(t.TempDir(), "misspelt.yaml")
+	if err := os.WriteFile(misspelt, bytes.Replace(text, []byte("# property: no live"), []byte("# property: any live"), 1), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got := bagrig(t, "replay", misspelt); got.code != exitBad {
+		t.Errorf("a property that nobody judges: got exit status %d, want %d", got.code, exitBad)
+	} else {
+		wantAll(t, "misspelt", got.stderr, `property "any live path dropped": nobody judges it in this run: want one of [`, `"no live path dropped"`)
+	}
+	marked := filepath.Join(t.TempDir(), "marked.yaml")
+	if err := os.WriteFile(marked, append([]byte("\ufeff"), text...), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		args []string
 		want string
 	}{
+		{[]string{marked}, `marked.yaml:1: `},
 		{[]string{damaged}, damaged + `:1: "# bagrig fail file 9": want "# bagrig fail file 1"; to convert`},
 		{[]string{"nowhere.yaml"}, `"nowhere.yaml": no such file`},
 		{[]string{aFailFile, "--step"}, "--step: standard input is no terminal"},

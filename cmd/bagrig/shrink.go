@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bagrig/bagrig/harness"
+	"github.com/bagrig/bagrig/harness/report"
 	"github.com/bagrig/bagrig/harness/shrink"
 	"github.com/bagrig/bagrig/properties"
 )
@@ -59,6 +61,9 @@ func shrinkCommand() *cobra.Command {
 		}
 		if flags.out == "" {
 			flags.out = strings.TrimSuffix(filepath.Base(args[0]), ".yaml") + ".fail.yaml"
+		}
+		if err := report.Replaceable(flags.out); err != nil && !errors.Is(err, syscall.ENOTDIR) { // before a minute is spent; what cannot be written then is printed
+			return fmt.Errorf("--out %w", err)
 		}
 		return shrinkTo(cmd.Context(), sc, expect, flags, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}

@@ -86,6 +86,21 @@ func TestAFailThatCannotBeWrittenIsPrinted(t *testing.T) {
 	wantAll(t, "stderr", got.stderr, "fail file: ")
 }
 
+func TestShrinkReplacesNothingButAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "link.yaml")
+	if err := os.Symlink(filepath.Join(t.TempDir(), "elsewhere"), path); err != nil {
+		t.Fatal(err)
+	}
+	got := bagrig(t, "shrink", aFailFile, "-o", path)
+	if got.code != exitBad || got.stdout != "" {
+		t.Errorf("got exit status %d and on stdout %q, want %d and nothing", got.code, got.stdout, exitBad)
+	}
+	wantAll(t, "stderr", got.stderr, "--out "+path+": mode L", "want a regular file there, or none")
+	if _, err := os.Readlink(path); err != nil {
+		t.Errorf("the link: %v, want it left as it was", err)
+	}
+}
+
 // cancelsAt is a writer that cancels when a text is written.
 type cancelsAt struct {
 	bytes.Buffer

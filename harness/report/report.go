@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -161,12 +162,31 @@ func (f *Folder) writeRun(doc *Document) error {
 	return writeFile(f.path(RunFile), data)
 }
 
-// WriteFile replaces a file as a whole, for what is kept outside a run folder.
+// WriteFile replaces a file as a whole, for what is kept outside a run folder. What
+// is not Replaceable it leaves as it is.
 func WriteFile(path string, data []byte) error { return writeFile(path, data) }
+
+// Replaceable refuses a path where something else than a regular file is: renaming
+// a file onto a device, a pipe or a link would put the file in its place.
+func Replaceable(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s: mode %v: want a regular file there, or none", path, info.Mode())
+	}
+	return nil
+}
 
 // writeFile replaces the file as a whole: whoever reads it finds the old
 // content or the new, also after a crash in between.
 func writeFile(path string, data []byte) (err error) {
+	if err := Replaceable(path); err != nil {
+		return err
+	}
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err

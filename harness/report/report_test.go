@@ -43,6 +43,36 @@ func TestAFullDiskIsReportedAtTheEnd(t *testing.T) {
 	}
 }
 
+func TestOnlyRegularFilesAreReplaced(t *testing.T) {
+	dir := t.TempDir()
+	file, pipe, link, folder := dir+"/file", dir+"/pipe", dir+"/link", dir+"/folder"
+	for _, err := range []error{os.WriteFile(file, nil, 0o666), syscall.Mkfifo(pipe, 0o600), os.Symlink(file, link), os.Mkdir(folder, 0o777)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{pipe, link, folder} {
+		before, err := os.Lstat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := WriteFile(path, []byte("x")); err == nil || !strings.Contains(err.Error(), path+": mode ") {
+			t.Errorf("%s: got error %v, want it refused", path, err)
+		}
+		if after, err := os.Lstat(path); err != nil || after.Mode() != before.Mode() {
+			t.Errorf("%s: got %v and %v, want it left as it was", path, after, err)
+		}
+	}
+	for _, path := range []string{file, dir + "/new"} {
+		if err := WriteFile(path, []byte("x")); err != nil {
+			t.Error(err)
+		}
+		if data, err := os.ReadFile(path); err != nil || string(data) != "x" {
+			t.Errorf("%s: got %q and %v, want it written", path, data, err)
+		}
+	}
+}
+
 func TestThousandsAreApartAndNothingElseChanges(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 7: "7", 999: "999", 1000: "1,000", 215616: "215,616", -1234567: "-1,234,567", -100: "-100"} {
 		if got := whole(n); got != want {

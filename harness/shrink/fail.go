@@ -14,6 +14,7 @@ import (
 
 	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/report"
+	"github.com/bagrig/bagrig/harness/state"
 	"github.com/bagrig/bagrig/topologies/yamltree"
 )
 
@@ -138,10 +139,21 @@ func (f *Fail) write(path string, write func(path string, data []byte) error) er
 	return nil
 }
 
-// IsFail tells whether a file means to be a fail file, of whatever version.
+// IsFail tells whether a file means to be a fail file, of whatever version and however
+// damaged its head is: one that were taken for a scenario would lose its expectation unseen.
 func IsFail(data []byte) bool {
-	head, _, _ := bytes.Cut(data, []byte("\n"))
-	return bytes.HasPrefix(head, []byte("# bagrig fail")) || bytes.HasPrefix(head, []byte("# property:"))
+	for line := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) {
+		line = strings.ToLower(strings.Join(strings.Fields(line), " "))
+		text, comment := strings.CutPrefix(line, "#")
+		text = strings.TrimSpace(strings.TrimLeft(text, "#"))
+		switch {
+		case !comment && line != "":
+			return false
+		case strings.HasPrefix(text, "bagrig fail"), strings.HasPrefix(text, "property:"):
+			return true
+		}
+	}
+	return false
 }
 
 // ReadFail reads a fail file. The error says in which line of the file what was
@@ -170,9 +182,10 @@ type headReader struct {
 	file  string
 	lines []string
 
-	sum     string // empty = the file has none
-	sumLine int    // from 1
-	below   int    // lines of the head
+	sum        string // empty = the file has none
+	sumLine    int    // from 1
+	expectLine int    // from 1; 0 = the file has none
+	below      int    // lines of the head
 }
 
 // checkSum compares the scenario with the sum, in a file that has one.
@@ -211,8 +224,14 @@ func (r *headReader) head() (*Fail, error) {
 			return nil, r.bad(n+1, "want one each of `# property: NAME`, `# expect: held` or `violated`, `# run: COMMAND`, `# size: TEXT`, `# sum: HASH`, then `# story:` and lines of it after `#   `")
 		default:
 			*field = strings.TrimSpace(value)
-			if name == "sum" {
+			switch name {
+			case "sum":
 				r.sumLine = n + 1
+			case "expect":
+				r.expectLine = n + 1
+			}
+			if name == "sum" && r.sum == "" {
+				return nil, r.bad(n+1, "want `# sum: HASH` of the scenario below, or no such line")
 			}
 		}
 	}
@@ -220,8 +239,10 @@ func (r *headReader) head() (*Fail, error) {
 	switch {
 	case f.Property == "":
 		return nil, r.bad(n, "the head ends here: want `# property: NAME` in it; %s", convert)
-	case f.Expect != Held && f.Expect != Violated:
-		return nil, r.bad(n, "the head ends here: want `# expect: %s` or `%s` in it, not %q", Held, Violated, f.Expect)
+	case r.expectLine > 0 && f.Expect != Held && f.Expect != Violated:
+		return nil, r.bad(r.expectLine, "want `# expect: %s` or `%s`, not %q", Held, Violated, f.Expect)
+	case r.expectLine == 0:
+		return nil, r.bad(n, "the head ends here: want `# expect: %s` or `%s` in it", Held, Violated)
 	}
 	return f, nil
 }
@@ -270,9 +291,28 @@ func LoadFails(dir string) (paths []string, fails []*Fail, err error) {
 	return paths, fails, errors.Join(append(errs, walkErr)...)
 }
 
-// Judge compares what failed in a run, as Failures has it, with what the file
-// expects.
-func (f *Fail) Judge(failures []string) error {
+// ErrNotJudged is a fail file whose property no check of its run judges: a name that is
+// misspelt, or one that is no longer. It would be held for ever.
+var ErrNotJudged = errors.New("nobody judges it")
+
+// Judge compares what failed in a run with what the file expects; both are as
+// harness.Run gave them. It is ErrNotJudged, with the names that there are, where a run
+// that came to its end has no outcome of the file's property.
+func (f *Fail) Judge(res *state.Result, runErr error) error {
+	if runErr == nil && res != nil {
+		names := []string{NoConvergence, Panic}
+		for _, o := range res.Outcomes {
+			names = append(names, o.Name)
+		}
+		if !slices.Contains(names, f.Property) {
+			slices.Sort(names)
+			return fmt.Errorf("property %q: %w in this run: want one of %q", f.Property, ErrNotJudged, names)
+		}
+	}
+	return f.judge(Failures(res, runErr))
+}
+
+func (f *Fail) judge(failures []string) error {
 	found := slices.Contains(failures, f.Property)
 	unexpected := slices.DeleteFunc(slices.Clone(failures), func(name string) bool {
 		return name == f.Property || slices.Contains(f.Scenario.Expect, name)

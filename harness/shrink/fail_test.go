@@ -1,6 +1,7 @@
 package shrink_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/bagrig/bagrig/damping"
 	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/shrink"
+	"github.com/bagrig/bagrig/harness/state"
 )
 
 func aFail(t *testing.T) *shrink.Fail {
@@ -91,7 +93,9 @@ func TestADamagedFailFileSaysWhereAndWhatWasExpected(t *testing.T) {
 		{"no version", "# bagrig fail file 1\n", "", "f.yaml:1: "},
 		{"no property", "# property: FIB within limits, peak included\n", "", "want `# property: NAME`"},
 		{"no expectation", "# expect: held\n", "", "f.yaml:8: "},
-		{"another expectation", "expect: held", "expect: perhaps", `not "perhaps"`},
+		{"another expectation", "expect: held", "expect: perhaps", `f.yaml:3: "# expect: perhaps": want ` + "`# expect: held` or `violated`" + `, not "perhaps"`},
+		{"an empty expectation", "expect: held", "expect:", "f.yaml:3: "},
+		{"an empty sum", "# sum: " + sumIn(t, text), "# sum:", "f.yaml:6: \"# sum:\": want `# sum: HASH`"},
 		{"an unknown line", "# size:", "# sizes:", "f.yaml:5: "},
 		{"a line that is cut", "# run: bagrig replay x.yaml", "# run", "f.yaml:4: "},
 		{"a property twice", "# size: 1 event", "# property: x", "f.yaml:5: "},
@@ -134,6 +138,37 @@ func TestASumIsNotNeededAndStandsForAnyLineEnds(t *testing.T) {
 	} {
 		if _, err := shrink.ReadFail("f.yaml", []byte(same)); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestADamagedFirstLineIsSeenAndRefused(t *testing.T) {
+	whole, err := aFail(t).Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(whole)
+	for name, damaged := range map[string]string{
+		"whole":              text,
+		"a byte order mark":  "\ufeff" + text,
+		"an empty line":      "\n" + text,
+		"Windows' empty one": "\r\n" + text,
+		"both":               "\ufeff\n" + text,
+		"another case":       strings.Replace(text, "# bagrig fail file", "# BagRig Fail File", 1),
+		"spaces":             strings.Replace(text, "# bagrig fail file", " #bagrig  fail file", 1),
+		"no first line":      strings.Replace(text, "# bagrig fail file 1\n", "", 1),
+		"another first line": "# edited by hand\n" + text,
+	} {
+		if !shrink.IsFail([]byte(damaged)) {
+			t.Errorf("%s: taken for a scenario", name)
+		}
+		if _, err := shrink.ReadFail("f.yaml", []byte(damaged)); damaged != text && (err == nil || !strings.Contains(err.Error(), `want "# bagrig fail file 1"`) || !strings.HasPrefix(err.Error(), "f.yaml:1: ")) {
+			t.Errorf("%s: got error %v, want the first line and what it should be", name, err)
+		}
+	}
+	for _, scenario := range []string{"", "#", "name: x\n# property: no loop\n", "# Two planes.\nname: bagrig fail file 1\n"} {
+		if shrink.IsFail([]byte(scenario)) {
+			t.Errorf("%q: taken for a fail file", scenario)
 		}
 	}
 }
@@ -198,9 +233,29 @@ func TestAFailIsJudgedByWhatItExpects(t *testing.T) {
 		{shrink.Violated, []string{f.Property, "no loop"}, "violated too"},
 	} {
 		f.Expect = tc.expect
-		err := f.Judge(tc.failures)
+		res := &state.Result{Outcomes: []state.Outcome{{Name: f.Property}}}
+		for _, name := range tc.failures {
+			res.Outcomes = append(res.Outcomes, state.Outcome{Name: name, Violated: 1})
+		}
+		err := f.Judge(res, nil)
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s, %q: got error %v, want %q", tc.expect, tc.failures, err, tc.want)
+		}
+	}
+}
+
+func TestAPropertyThatNobodyJudgesIsRefused(t *testing.T) {
+	f := aFail(t)
+	res := &state.Result{Outcomes: []state.Outcome{{Name: "no loop"}}}
+	for _, f.Expect = range []string{shrink.Held, shrink.Violated} {
+		if err := f.Judge(res, nil); !errors.Is(err, shrink.ErrNotJudged) || !strings.Contains(err.Error(), f.Property) || !strings.Contains(err.Error(), `"no loop"`) {
+			t.Errorf("%s: got error %v, want the property and those that are judged", f.Expect, err)
+		}
+	}
+	for _, f.Property = range []string{shrink.NoConvergence, shrink.Panic, "no loop"} {
+		f.Expect = shrink.Held
+		if err := f.Judge(res, nil); err != nil {
+			t.Errorf("%s: %v", f.Property, err)
 		}
 	}
 }

@@ -71,9 +71,8 @@ func (f *Fail) shown(why error) []byte {
 // Play runs a fail on its engine and tells what is not as the file expects.
 func (f *Fail) Play(ctx context.Context, checks Checks) error {
 	res, err := run(ctx, f.Scenario, checks, harness.RunOptions{})
-	failures := Failures(res, err)
-	if err != nil && len(failures) == 0 {
+	if err != nil && len(Failures(res, err)) == 0 {
 		return err
 	}
-	return f.Judge(failures)
+	return f.Judge(res, err)
 }
