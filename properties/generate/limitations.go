@@ -167,6 +167,15 @@ func Limitations() []Limitation {
 			coarse,
 		},
 		{
+			"a grid that ends below what is told", "all values beyond the anchor are told as the anchor, whatever their ratio", []string{proportion},
+			func(sc *harness.Scenario) bool {
+				return anyTold(sc, func(s damping.ToldStage) bool {
+					q, ok := s.(damping.Quantize)
+					return ok && q.Anchor > 0 && q.Anchor < mostOfADevice(sc.Topology)
+				})
+			},
+		},
+		{
 			"pace", "between two rounds a bottleneck value may be one that no quiet shows; the rule sees quiets alone, and takes what pace keeps of it for a lie", []string{toldInLaw},
 			func(sc *harness.Scenario) bool {
 				return anyTold(sc, func(s damping.ToldStage) bool { _, ok := s.(damping.Pace); return ok })
@@ -384,6 +393,20 @@ func coarse(sc *harness.Scenario) bool {
 		}
 		return false
 	})
+}
+
+// mostOfADevice is the most capacity that a device has bundles of, in bits/s: no told
+// value is higher.
+func mostOfADevice(t *topologies.Topology) (most uint64) {
+	ix := t.Index()
+	of := make([]uint64, len(t.Devices))
+	for i, b := range t.Bundles {
+		for _, end := range ix.Ends[i] {
+			of[end] += b.Capacity(b.Members)
+			most = max(most, of[end])
+		}
+	}
+	return most
 }
 
 func planOf(sc *harness.Scenario) damping.Plan {
