@@ -148,7 +148,7 @@ func (s *drawn) devices() int {
 }
 
 // smaller are the ways in which there may be less; there is none only of the
-// smallest network, which has six devices.
+// smallest network, which has six devices at most.
 func (s *drawn) smaller() (ways []func()) {
 	may := func(can bool, less func()) {
 		if can {
