@@ -14,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/signal"
@@ -97,6 +98,9 @@ type config struct {
 	states []string // states of behaviour that have to be reached; none = not judged
 	tell   string   // environment variable that names the folder in which tests note them
 	log    io.Writer
+
+	cache string        // Go's fuzz cache; empty = where go test has it
+	grace time.Duration // least that a round of a suite takes to count as hanging; 0 = leastTimeout, or hangGrace at the end of the night
 }
 
 // run does the night, and returns its exit status. An error means that it could not
@@ -152,6 +156,12 @@ func newNight(ctx context.Context, cfg config, started time.Time, targets []targ
 				cfg.budget.Minutes(), len(targets), p.PlannedS, leastShare, cfg.budget.Minutes()*leastShare.Seconds()/p.PlannedS+1)
 		}
 	}
+	switch left, err := os.ReadDir(cfg.out); {
+	case err == nil && len(left) > 0:
+		return nil, fmt.Errorf("--out %s: %q is in it: want a folder that is empty or not there, since what another night left would be counted again", cfg.out, left[0].Name())
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("--out: %w", err)
+	}
 	for _, name := range []string{"", logFolder, inputFolder, reachedFolder, binaryFolder} {
 		if err := os.MkdirAll(filepath.Join(cfg.out, name), 0o777); err != nil {
 			return nil, err
@@ -162,11 +172,13 @@ func newNight(ctx context.Context, cfg config, started time.Time, targets []targ
 		return nil, err
 	}
 	n.doc.Commit, _ = ask(ctx, cfg.dir, "git", "rev-parse", "HEAD") // empty where it is no clone
-	cache, err := ask(ctx, cfg.dir, "go", "env", "GOCACHE")
-	if err != nil {
-		return nil, err
+	if n.cache = cfg.cache; n.cache == "" {
+		cache, err := ask(ctx, cfg.dir, "go", "env", "GOCACHE")
+		if err != nil {
+			return nil, err
+		}
+		n.cache = filepath.Join(cache, "fuzz")
 	}
-	n.cache = filepath.Join(cache, "fuzz")
 	if n.files, err = keptFiles(cfg.dir); err != nil {
 		return nil, err
 	}

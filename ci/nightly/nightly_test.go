@@ -106,6 +106,23 @@ func TestBad(t *testing.T) {
 
 func TestHangs(t *testing.T) { select {} }
 
+func TestHangsWithAnotherSeed(t *testing.T) {
+	if os.Getenv("BAGRIG_SEED") != "7" {
+		select {}
+	}
+}
+
+func TestLogsAPanic(t *testing.T) { t.Log("said\npanic: not really") }
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if os.Getenv("FAKE_EXIT") != "" {
+		println("nobody's fault")
+		code = 3
+	}
+	os.Exit(code)
+}
+
 func TestHangsUntilItIsStopped(t *testing.T) {
 	if err := os.WriteFile("../started", []byte("now"), 0); err != nil { // a pipe
 		t.Fatal(err)
@@ -119,7 +136,7 @@ func fake(t *testing.T, files map[string]string, suites ...suite) (config, *byte
 	var log bytes.Buffer
 	return config{
 		dir: module(t, files), out: filepath.Join(t.TempDir(), "out"), budget: 30 * time.Second, seed: 7, suites: suites,
-		states: []string{"partition"}, tell: "FAKE_REACHED", log: &log,
+		states: []string{"partition"}, tell: "FAKE_REACHED", log: &log, cache: t.TempDir(),
 	}, &log
 }
 
@@ -293,6 +310,59 @@ func TestAStateThatWasNeverReachedFailsTheNight(t *testing.T) {
 	cfg.states, cfg.out = cfg.states[:1], filepath.Join(t.TempDir(), "again")
 	if status, err := run(t.Context(), cfg, time.Now()); err != nil || status != green {
 		t.Errorf("with the other state alone: got status %d and %v, want %d", status, err, green)
+	}
+}
+
+// A hang shows as one in a later round too, and not as the end of the time.
+func TestARoundThatHangsAfterOneThatDidNotIsAFinding(t *testing.T) {
+	cfg, log := fake(t, map[string]string{"suites/suites_test.go": suitesFile},
+		suite{name: "hangs later", pkg: "./suites", run: "HangsWithAnotherSeed|LogsAPanic", rounds: 2, weight: 1, limit: time.Hour},
+		suite{name: "nobody's", pkg: "./suites", run: "LogsAPanic", env: []string{"FAKE_EXIT=1"}, rounds: 1, weight: 1, limit: time.Hour},
+	)
+	cfg.budget, cfg.grace, cfg.states = 10*time.Minute, 3*time.Second, nil
+	status, err := run(t.Context(), cfg, time.Now())
+	if err != nil || status != found {
+		t.Fatalf("got status %d and %v, want %d\n%s", status, err, found, log)
+	}
+	d := documentOf(t, cfg)
+	p := partOf(t, d, "hangs later")
+	if p.Status != statusFailed || p.Rounds != 2 || len(p.Findings) != 1 {
+		t.Fatalf("got %+v, want one finding in two rounds\n%s", p, log)
+	}
+	f := d.finding(p.Findings[0])
+	if !strings.Contains(f.Title, "test timed out after ") || !strings.Contains(f.Text, "suites.TestHangsWithAnotherSeed(") || !strings.HasPrefix(f.Command, "BAGRIG_SEED=8 go test ") {
+		t.Errorf("got %+v, want the stack of what hangs, and the seed of that round", f)
+	}
+	n := &night{cfg: cfg}
+	for took, want := range map[time.Duration]bool{2 * time.Second: false, 4 * time.Second: true, 29 * time.Second: true} {
+		if got := n.hung(&part{Rounds: 1, longest: 10 * time.Millisecond}, took); got != want {
+			t.Errorf("ended after %v: hung: got %v, want %v", took, got, want)
+		}
+		if n.hung(&part{Rounds: 1, longest: 6 * time.Second}, took) || n.hung(&part{}, took) {
+			t.Errorf("ended after %v, with a long round or none before: got it hung, want it short of time", took)
+		}
+	}
+	p = partOf(t, d, "nobody's")
+	if p.Status != statusFailed || len(p.Findings) != 1 {
+		t.Fatalf("got %+v, want one finding", p)
+	}
+	if f := d.finding(p.Findings[0]); f.Command != "BAGRIG_SEED=7 FAKE_EXIT=1 go test ./suites -count=1 -run 'LogsAPanic'" || !strings.Contains(f.Text, "nobody's fault") {
+		t.Errorf("got %+v, want what was said, and the whole command", f)
+	}
+}
+
+// What an earlier night reached is not reached again by looking at its folder.
+func TestAFolderWithResultsInItIsRefused(t *testing.T) {
+	cfg, _ := fake(t, map[string]string{"suites/suites_test.go": suitesFile}, suite{name: "good", pkg: "./suites", run: "^TestGood$", rounds: 1, weight: 1, limit: time.Minute})
+	if err := os.MkdirAll(filepath.Join(cfg.out, reachedFolder), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	status, err := run(t.Context(), cfg, time.Now())
+	if status != couldNotRun || err == nil || !strings.Contains(err.Error(), "--out "+cfg.out) || !strings.Contains(err.Error(), "want a folder that is empty") {
+		t.Errorf("got status %d and %v, want %d and the folder", status, err, couldNotRun)
+	}
+	if left, err := os.ReadDir(cfg.out); err != nil || len(left) != 1 {
+		t.Errorf("got %v and %v, want it left as it was", left, err)
 	}
 }
 

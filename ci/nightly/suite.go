@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,6 +41,33 @@ func suites(budget time.Duration) []suite {
 	return slices.DeleteFunc(all, func(s suite) bool { return budget < s.least })
 }
 
+// A round that takes hangTimes the longest one before it hangs. go test ends it then, but
+// not before leastTimeout.
+const (
+	hangTimes    = 5
+	leastTimeout = 2 * time.Minute
+)
+
+// timeout is how long go test lets a part's next round run.
+func (n *night) timeout(p *part) time.Duration {
+	if p.Rounds == 0 {
+		return p.suite.limit
+	}
+	return min(p.suite.limit, max(hangTimes*p.longest, cmp.Or(n.cfg.grace, leastTimeout)).Round(time.Second))
+}
+
+// hung tells whether a round that had to be ended hangs, or else only had too little time.
+func (n *night) hung(p *part, took time.Duration) bool {
+	return p.Rounds > 0 && took >= max(hangTimes*p.longest, cmp.Or(n.cfg.grace, hangGrace))
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
 // repeat is the command that plays tests of a round again.
 func (s *suite) repeat(seed int64, run string) string {
 	env := append([]string{fmt.Sprintf("%s=%d", seedEnv, seed)}, s.env...)
@@ -56,13 +84,14 @@ func (n *night) suite(ctx context.Context, p *part, deadline time.Time) {
 		}
 		started := time.Now()
 		seed := n.cfg.seed + int64(p.Rounds)
-		until := deadline
-		if p.Rounds == 0 { // one round is run to its end, if at all possible
-			until = n.deadline
+		timeout := n.timeout(p)
+		until := n.deadline // a round that has begun is run to its end, if at all possible
+		if p.Rounds > 0 {
+			until = earlier(until, started.Add(timeout+hangGrace))
 		}
 		e, err := child{
-			dir: n.cfg.dir, env: append(n.env(seed), s.env...), until: until, log: n.log(p.name()),
-			args: []string{"go", "test", "-json", "-count=1", "-timeout=" + s.limit.String(), "-run=" + s.run, s.pkg},
+			dir: n.cfg.dir, env: append(n.env(seed), s.env...), until: until, log: n.log(p.name()), quit: p.Rounds > 0,
+			args: []string{"go", "test", "-json", "-count=1", "-timeout=" + timeout.String(), "-run=" + s.run, s.pkg},
 		}.run(ctx)
 		if err != nil {
 			p.stop(ctx, err)
@@ -73,6 +102,11 @@ func (n *night) suite(ctx context.Context, p *part, deadline time.Time) {
 		for _, f := range r.failed {
 			p.Status = statusFailed
 			n.find(p, f.text, s.repeat(seed, exactly(f.test)))
+		}
+		if took := time.Since(started); e.expired && n.hung(p, took) && ctx.Err() == nil && (r.running != "" || len(r.failed) == 0) {
+			p.Status = statusFailed
+			p.Note = "the rest not at all, since a round hung"
+			n.find(p, fmt.Sprintf("it hangs: round %d not ended after %v, and the longest before took %v\n%s%s", p.Rounds+1, took.Round(time.Second), p.longest.Round(time.Second), r.running, r.rest), s.repeat(seed, s.run))
 		}
 		if ctx.Err() != nil || e.expired {
 			break
@@ -103,7 +137,7 @@ func (n *night) suite(ctx context.Context, p *part, deadline time.Time) {
 		p.stop(ctx, errors.New("the time was not enough for one round"))
 	default:
 		p.pass()
-		if p.Rounds < s.rounds {
+		if p.Rounds < s.rounds && p.Note == "" {
 			p.Note = "the rest for want of time"
 		}
 	}
@@ -127,6 +161,9 @@ type results struct {
 	failed []failedTest
 	build  string // what the compiler says
 	rest   string // what belongs to no test
+	// running is what those tests said that have not ended, such as the stacks of
+	// one that hangs.
+	running string
 }
 
 type failedTest struct{ test, text string }
@@ -173,6 +210,11 @@ func readEvents(output string) (r results) {
 	for _, test := range slices.Sorted(maps.Keys(text)) {
 		if !ended[test] && panics(text[test].String()) { // it hung, or took others with it
 			failed = append(failed, test)
+		}
+	}
+	for _, test := range slices.Sorted(maps.Keys(text)) {
+		if !ended[test] {
+			r.running += text[test].String()
 		}
 	}
 	for _, test := range failed {
