@@ -107,7 +107,7 @@ func newSweep(t *testing.T, engine string, usual int) *sweep {
 		t.Fatalf("-engine %q: want one of %q", e, harness.Engines())
 	}
 	return &sweep{
-		t: t, engine: engine, seed: seedOfRun(t), cases: casesOfRun(t, usual),
+		t: t, engine: engine, seed: seedOfPush(t), cases: casesOfRun(t, usual),
 		failures: map[int][]string{}, errors: map[int]error{}, exercised: map[string]int{}, judged: map[string]int{},
 	}
 }
