@@ -84,6 +84,12 @@ func Limitations() []Limitation {
 			},
 		},
 		{
+			"an aggregate by capacity that remembers beside events with times", "of two changes at one moment the graph takes one first, and between its thresholds the aggregate is what the first left", []string{endState, proportion, noBlackHole, aggregated},
+			func(sc *harness.Scenario) bool {
+				return aggregatesByCapacity(sc) && remembersAggregate(sc.Topology) && slices.ContainsFunc(sc.Events, func(e state.Event) bool { return e.At != 0 })
+			},
+		},
+		{
 			"a restart beside a failure that nobody has noticed", "it is not modelled, and refused: the other end cannot hear that the speaker restarts", nil,
 			restartBesideUnnoticed,
 		},
