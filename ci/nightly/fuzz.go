@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -35,10 +36,12 @@ func (n *night) fuzz(ctx context.Context, p *part, binary string, deadline time.
 			p.stop(ctx, ctx.Err())
 		}
 		if (e.code == 0 || onlyDeadline(e.output)) && !e.expired {
-			p.pass()
-			if p.Executions == 0 {
-				p.Note = "all of its time went into the corpus that there is"
+			if p.Executions == 0 && len(inputs) == 0 {
+				p.short = timeFor(e.output)
+				p.stop(ctx, errors.New("no run of its own: all of its time went into the corpus that there is"))
+				break
 			}
+			p.pass()
 			break
 		}
 		in, ok, err := n.takeInput(p, e.output)
@@ -53,7 +56,7 @@ func (n *night) fuzz(ctx context.Context, p *part, binary string, deadline time.
 			break
 		}
 		inputs = append(inputs, in)
-		n.find(p, in.text, in.repeat(p))
+		n.find(p, in.text, n.putBack(p, in))
 		if err := n.write(); err != nil { // now, and not only when the part is over
 			p.stop(ctx, err)
 			break
@@ -98,10 +101,13 @@ func (n *night) fuzzOnce(ctx context.Context, p *part, binary string, left time.
 		dir: p.folder, env: n.env(n.cfg.seed), quit: true, until: time.Now().Add(left + hangGrace), log: n.log(p.name()),
 		args: []string{
 			binary, "-test.run=^$", "-test.fuzz=^" + p.Target + "$", "-test.fuzztime=" + left.Round(time.Millisecond).String(),
-			"-test.fuzzminimizetime=1x", "-test.fuzzcachedir=" + filepath.Join(n.cache, filepath.FromSlash(p.Package)),
+			"-test.fuzzminimizetime=1x", "-test.fuzzcachedir=" + n.cacheOf(p),
 		},
 	}.run(ctx)
 }
+
+// cacheOf is the folder of a package in Go's fuzz cache.
+func (n *night) cacheOf(p *part) string { return filepath.Join(n.cache, filepath.FromSlash(p.Package)) }
 
 var (
 	execs       = regexp.MustCompile(`execs: (\d+) .*new interesting: (\d+) \(total: (\d+)\)`)
@@ -109,6 +115,20 @@ var (
 	seedFails   = regexp.MustCompile(`failure while testing seed corpus entry: (\S+)`)
 	fuzzChatter = regexp.MustCompile(`(?m)^fuzz: .*\n`)
 )
+
+var warmup = regexp.MustCompile(`gathering baseline coverage: (\d+)/(\d+) completed`)
+
+// timeFor is how many times as long a target should have run that did not get through the
+// corpus that there is: until then Go searches nothing.
+func timeFor(output string) (times float64) {
+	times = 2
+	if all := warmup.FindAllStringSubmatch(output, -1); len(all) > 0 {
+		done, _ := strconv.ParseFloat(all[len(all)-1][1], 64) // the pattern has digits only
+		of, _ := strconv.ParseFloat(all[len(all)-1][2], 64)
+		times = max(times, 2*of/max(done, 1))
+	}
+	return times
+}
 
 // counted adds what a run of a target says that it did.
 func (p *part) counted(output string) {
@@ -132,14 +152,28 @@ type input struct {
 	size int
 }
 
-func (in input) repeat(p *part) string { return repeatCommand(p, in.name) }
+// putBack is the command that repeats a failure while its input is not in the corpus: all
+// that is left of one when the night is killed.
+func (n *night) putBack(p *part, in input) string {
+	corpus := n.short(filepath.Join(p.folder, "testdata", "fuzz", p.Target))
+	return fmt.Sprintf("mkdir -p %s && cp %s %s/ && %s", corpus, n.short(in.kept), corpus, repeatCommand(p, in.name))
+}
+
+// short is a path for a shell in the module's root.
+func (n *night) short(path string) string {
+	if rel, err := filepath.Rel(n.cfg.dir, path); err == nil && filepath.IsLocal(rel) {
+		path = rel
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
 
 func repeatCommand(p *part, entry string) string {
 	return fmt.Sprintf("go test %s -run '^%s$/^%s$'", p.Package, p.Target, entry)
 }
 
 // takeInput moves the failing input that a run wrote out of the corpus, and tells
-// whether there is one.
+// whether there is one. It takes it out of Go's fuzz cache too, under the same name: one
+// that was interesting once and fails now would end every run before its search.
 func (n *night) takeInput(p *part, output string) (input, bool, error) {
 	m := writtenTo.FindStringSubmatch(output)
 	if m == nil {
@@ -158,7 +192,11 @@ func (n *night) takeInput(p *part, output string) (input, bool, error) {
 	if err := os.WriteFile(in.kept, data, 0o666); err != nil {
 		return in, false, errors.Join(err, fmt.Errorf("the input stays in %s", from))
 	}
-	return in, true, os.Remove(from)
+	err = os.Remove(filepath.Join(n.cacheOf(p), p.Target, in.name))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return in, true, errors.Join(os.Remove(from), err)
 }
 
 // keep puts one input of each failure, the smallest, into the target's corpus, made

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/signal"
@@ -99,8 +100,9 @@ type config struct {
 	tell   string   // environment variable that names the folder in which tests note them
 	log    io.Writer
 
-	cache string        // Go's fuzz cache; empty = where go test has it
-	grace time.Duration // least that a round of a suite takes to count as hanging; 0 = leastTimeout, or hangGrace at the end of the night
+	cache  string        // Go's fuzz cache; empty = where go test has it
+	shrink time.Duration // for one input; 0 = shrinkTime
+	grace  time.Duration // least that a round of a suite takes to count as hanging; 0 = leastTimeout, or hangGrace at the end of the night
 }
 
 // run does the night, and returns its exit status. An error means that it could not
@@ -127,6 +129,9 @@ func run(ctx context.Context, cfg config, started time.Time) (int, error) {
 	n.end(ctx)
 	if err := n.write(); err != nil {
 		return couldNotRun, err
+	}
+	if n.doc.Advice != "" {
+		fmt.Fprintf(cfg.log, "\n%s\n", n.doc.Advice)
 	}
 	fmt.Fprintf(cfg.log, "\n%s\nresults: %s\n", n.doc.headline(), filepath.Join(cfg.out, pageFile))
 	return n.doc.Exit, nil
@@ -200,7 +205,7 @@ func (n *night) part(ctx context.Context, p *part) {
 	case err != nil:
 		p.stop(ctx, err)
 	case share < time.Second:
-		p.Status, p.Note = statusNotRun, "no time was left"
+		p.Status, p.Note, p.short = statusNotRun, "no time was left", tooShort
 	case p.Kind == kindFuzz:
 		n.fuzz(ctx, p, binary, begun.Add(share))
 	default:
@@ -235,4 +240,27 @@ func (n *night) end(ctx context.Context) {
 		d.Verdict, d.Exit = "green", green
 	}
 	d.CutShort = cut
+	if !cut {
+		d.Advice = advice(d)
+	}
+}
+
+// tooShort is how many times as long a night should be in which a suite did not end its
+// first round. How long that takes, nobody knows then.
+const tooShort = 2
+
+// advice says which parts had too little time, and how many minutes a night should have
+// for them; empty = all had enough.
+func advice(d *document) string {
+	var parts []string
+	times := 0.0
+	for _, p := range d.Parts {
+		if p.short > 0 {
+			parts, times = append(parts, p.name()), max(times, p.short)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("not run for want of time: %s; want --minutes %.0f or more", strings.Join(parts, ", "), math.Ceil(min(times*d.Minutes, maxMinutes)))
 }

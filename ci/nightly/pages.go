@@ -65,6 +65,7 @@ type document struct {
 	Verdict  string     `json:"verdict"`
 	CutShort bool       `json:"cut_short"`
 	Exit     int        `json:"exit"`
+	Advice   string     `json:"advice,omitempty"` // where the time was too short
 	Parts    []*part    `json:"parts"`
 	Findings []*finding `json:"findings"`
 	States   *reached   `json:"states,omitempty"`
@@ -92,13 +93,14 @@ type part struct {
 	folder  string // of a target's package
 	suite   *suite
 	longest time.Duration // of the rounds so far
+	short   float64       // of time: how many times the night should be as long; 0 = it was not
 }
 
 // reached are the states of behaviour that were reached, and those that never were.
 type reached struct {
 	Reached []string `json:"reached"`
 	Never   []string `json:"never"`
-	Judged  bool     `json:"judged"` // a night that was cut short is not
+	Judged  bool     `json:"judged"` // not of a night that was cut short, or in which a suite had no round
 }
 
 func (p *part) name() string {
@@ -152,7 +154,7 @@ func (n *night) reached(cut bool) *reached {
 	if len(n.cfg.states) == 0 {
 		return nil
 	}
-	r := &reached{Reached: []string{}, Never: []string{}, Judged: !cut}
+	r := &reached{Reached: []string{}, Never: []string{}, Judged: !cut && !slices.ContainsFunc(n.doc.Parts, func(p *part) bool { return p.Kind == kindSuite && p.Rounds == 0 })}
 	for _, name := range n.cfg.states {
 		if _, err := os.Stat(n.path(reachedFolder + "/" + properties.StateFile(name))); err == nil {
 			r.Reached = append(r.Reached, name)
@@ -222,6 +224,9 @@ func (d *document) page() string {
 	if d.Verdict == running {
 		b.WriteString("\n**Cut short, or still running**: this page was written after the last part that ended.\n")
 	}
+	if d.Advice != "" {
+		fmt.Fprintf(&b, "\n**Too short**: %s.\n", d.Advice)
+	}
 	for _, f := range d.Findings {
 		fmt.Fprintf(&b, "\n## Finding %s: %s\n\nIn %s, seen %d times. Repeat it:\n\n    %s\n", f.ID, inline(f.Title), f.Part, f.Seen, f.Command)
 		if f.Note != "" {
@@ -243,6 +248,9 @@ func (d *document) page() string {
 		fmt.Fprintf(&b, "\n## States of behaviour\n\nReached: %s.\n", list(s.Reached))
 		if len(s.Never) > 0 {
 			fmt.Fprintf(&b, "\n**Never reached**: %s.\n", list(s.Never))
+			if !s.Judged {
+				b.WriteString("\nThat is not judged: the night was cut short, or a suite had no round.\n")
+			}
 		}
 	}
 	return b.String()
@@ -316,7 +324,7 @@ func (d *document) junit() ([]byte, error) {
 		c := junitCase{Class: "nightly", Name: "every state of behaviour is reached", Seconds: "0.000"}
 		switch {
 		case !r.Judged:
-			c.Skipped = &junitReason{Message: string(statusCut)}
+			c.Skipped = &junitReason{Message: "not judged: the night was cut short, or a suite had no round"}
 		case len(r.Never) > 0:
 			c.Failure = &junitReason{Message: "never reached: " + strings.Join(r.Never, ", ")}
 		}

@@ -147,6 +147,18 @@ func TestACommandRepeatsARoundWithItsSeedAndItsSize(t *testing.T) {
 	}
 }
 
+func TestATargetThatWasStillInItsCorpusIsAdvisedWhatThatTakes(t *testing.T) {
+	for output, want := range map[string]float64{
+		"": 2,
+		"fuzz: elapsed: 0s, gathering baseline coverage: 0/40 completed\nfuzz: elapsed: 3s, gathering baseline coverage: 10/40 completed\n": 8,
+		"fuzz: elapsed: 3s, gathering baseline coverage: 39/40 completed\n":                                                                 80.0 / 39,
+	} {
+		if got := timeFor(output); got != want {
+			t.Errorf("%q: got %v times, want %v", output, got, want)
+		}
+	}
+}
+
 func TestTheEndOfTheTimeIsNoFailure(t *testing.T) {
 	const end = "fuzz: elapsed: 5s, execs: 7 (0/sec), new interesting: 1 (total: 2)\n--- FAIL: FuzzX (5.00s)\n    context deadline exceeded\nFAIL\n"
 	for text, want := range map[string]bool{

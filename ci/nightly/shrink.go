@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -64,7 +65,7 @@ func bytesOf(line string) (kind, value string, ok bool) {
 // shrink makes the input smaller and gives the entry, under the name that Go would
 // give it. It tries entries in the target's corpus, where go test finds them.
 func (n *night) shrink(ctx context.Context, p *part, binary string, entry []byte) (name string, smaller []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, shrinkTime)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(n.cfg.shrink, shrinkTime))
 	defer cancel()
 	corpus := filepath.Join(p.folder, "testdata", "fuzz", p.Target)
 	if err := os.MkdirAll(corpus, 0o777); err != nil {

@@ -134,6 +134,7 @@ func (n *night) suite(ctx context.Context, p *part, deadline time.Time) {
 	case ctx.Err() != nil:
 		p.stop(ctx, ctx.Err())
 	case p.Rounds == 0 && p.Status != statusFailed:
+		p.short = tooShort
 		p.stop(ctx, errors.New("the time was not enough for one round"))
 	default:
 		p.pass()
