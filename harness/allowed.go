@@ -238,7 +238,13 @@ func (w *ways) from(i int, p place) set {
 	if n, ok := w.device[p.device]; ok {
 		own.add(n)
 	}
-	for _, m := range w.states[i].Route(p.device, p.prefix).Set {
+	r := w.states[i].Route(p.device, p.prefix)
+	if r.Local && w.net.Topology.Prefixes[p.prefix].Aggregate != nil { // it is worth what its more-specifics are
+		for _, specific := range w.net.Topology.Specifics(p.prefix) {
+			own.or(w.from(i, place{p.device, specific}))
+		}
+	}
+	for _, m := range r.Set {
 		if n, ok := w.number[m.Bundle]; ok {
 			own.add(n)
 		}

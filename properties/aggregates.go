@@ -64,6 +64,9 @@ func (c *Aggregates) Look(m *state.Moment) {
 			if got != want {
 				wrong++
 				c.violate(m, at(m.Network, d, p), "announced: %v, its condition says %v", got, want)
+			} else if told, want := m.Snapshot.Devices[d].Routes[p].Told.Present, m.Damped.Route(d, p).Told.Present; told != want && len(m.Snapshot.Held) == 0 {
+				wrong++
+				c.violate(m, at(m.Network, d, p), "told: %v, its condition says %v", told, want)
 			}
 		}
 		for _, s := range m.Topology.Specifics(p) {

@@ -15,6 +15,11 @@ import (
 // state of the graph and the next (the entries of state.Window.Allowed with
 // Told; those with Cut allow none, since the session's fall says it).
 //
+// The graph's news cross a bundle that has failed unnoticed, and UPDATEs wait on it: who
+// hears of one change over other sessions first and then notices the failure tells it
+// in two parts. So where several events share a window, each bundle that was down
+// unnoticed in it allows one NLRI more to every flow that may carry any.
+//
 // Four kinds of NLRI are outside the limit and counted apart, see Tally. Every
 // other one counts, also one that repeats what the session was told last, and
 // one that changes the AS_PATH alone where the graph's path does not change.
@@ -27,10 +32,11 @@ import (
 type Containment struct {
 	ledger
 	constants
-	tally    Tally
-	remember []bool          // by prefix: some device damps it, or what it follows from, with a memory; nil = not known yet
-	owed     map[flow]permit // of windows in which UPDATEs were held
-	family   [][]int         // by prefix: those that it follows from, itself among them
+	tally     Tally
+	remember  []bool          // by prefix: some device damps it, or what it follows from, with a memory; nil = not known yet
+	owed      map[flow]permit // of windows in which UPDATEs were held
+	family    [][]int         // by prefix: those that it follows from, itself among them
+	unnoticed map[int32]bool  // bundles that were down unnoticed at some time of the window
 }
 
 // Tally is what the wires carried in all windows so far, in NLRI.
@@ -45,7 +51,7 @@ type Tally struct {
 // NewContainment returns the check. Its worst value is the most NLRI beyond the
 // limit on one directed session for one prefix in one window.
 func NewContainment() *Containment {
-	return &Containment{ledger: newLedger(ContainmentName, 0, "NLRI too many")}
+	return &Containment{ledger: newLedger(ContainmentName, 0, "NLRI too many"), unnoticed: map[int32]bool{}}
 }
 
 // Outcome implements state.Check. Its note is what was counted apart.
@@ -78,10 +84,16 @@ func TallyOf(checks []state.Check) (Tally, bool) {
 // has settled, and counts as exercised once per window in which something
 // changed, told or absorbed.
 func (c *Containment) Look(m *state.Moment) {
+	for b := range m.Snapshot.Bundles {
+		if m.Snapshot.Bundles[b].Unseen {
+			c.unnoticed[int32(b)] = true
+		}
+	}
 	w := m.Window
 	if w == nil {
 		return
 	}
+	defer clear(c.unnoticed)
 	if w.Effect == state.Changed || w.Effect == state.Absorbed {
 		c.found.Exercised++
 	}
@@ -149,6 +161,9 @@ func (c *Containment) allowance(m *state.Moment) func(flow) permit {
 			p, owed := byGraph[f], c.owed[f]
 			owed.told += againAfterReset(m, sender(m.Network, f.dir)) + loopsAllowed(m, f, byGraph)
 			p.told, p.path = p.told+owed.told, p.path+owed.path
+			if p.told > 0 && len(m.Window.Events) > 1 {
+				p.told += len(c.unnoticed)
+			}
 			return p
 		}
 		from := sender(m.Network, f.dir)

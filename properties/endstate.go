@@ -74,6 +74,9 @@ func (c *EndState) trials(m *state.Moment) {
 			continue
 		}
 		d := m.Index.Ends[b][0]
+		if m.Snapshot.Devices[d].Restarting { // hardware forwards as it did
+			continue
+		}
 		for p := range m.Snapshot.Devices[d].Routes {
 			members, other := m.Snapshot.Devices[d].Routes[p].FIB.Members, int32(-1)
 			on := slices.ContainsFunc(members, func(w fib.Weighted) bool { return w.ID == int32(b) })

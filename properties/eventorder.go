@@ -76,10 +76,11 @@ func orderless(sc *harness.Scenario) error {
 func (l *ledger) compareOrders(first, second *state.Moment) {
 	n, free, dampings := first.Network, memoryless(first.Network), first.ToldDampings()
 	for p := range n.Topology.Prefixes {
-		e := 1.0 // the widest ratio of two told values of one bottleneck value, of any device
+		e, slack := 1.0, 0.0 // the widest ratio of two told values of one bottleneck value, and what may be between steps, of any device
 		for d := range n.Topology.Devices {
 			law := dampings(d, p).Law
 			e = max(e, (1+law.Over)/(1-law.Under))
+			slack = max(slack, float64(law.OverSlack)+float64(law.UnderSlack))
 		}
 		for d := range n.Topology.Devices {
 			l.found.Exercised++
@@ -90,7 +91,8 @@ func (l *ledger) compareOrders(first, second *state.Moment) {
 			}
 			text := compare(n, b, "the other order", a)
 			if text == "" && !free[p] && a.Told.Valued && b.Told.Valued {
-				text = apartBy(n, a, b, math.Pow(e, float64(len(a.Told.Path)+1)))
+				hops := float64(len(a.Told.Path) + 1)
+				text = apartBy(n, a, b, math.Pow(e, hops), slack*hops)
 			}
 			if text != "" {
 				l.violate(first, at(n, d, p), "%s", text)
@@ -99,11 +101,11 @@ func (l *ledger) compareOrders(first, second *state.Moment) {
 	}
 }
 
-// apartBy tells where two told values differ by more than a ratio.
-func apartBy(n *state.Network, a, b *state.Route, ratio float64) string {
+// apartBy tells where two told values differ by more than a ratio and, in bits/s, a slack.
+func apartBy(n *state.Network, a, b *state.Route, ratio, slack float64) string {
 	x, y := bitsOf(a.Told.Value), bitsOf(b.Told.Value)
-	if max(x, y) <= min(x, y)*ratio*(1+0x1p-20) {
+	if max(x, y) <= (min(x, y)+slack)*ratio*(1+0x1p-20) {
 		return ""
 	}
-	return fmt.Sprintf("told: it has %s in one order and %s in the other, want a ratio of at most %.4g", amount(n, x), amount(n, y), ratio)
+	return fmt.Sprintf("told: it has %s in one order and %s in the other, want a ratio of at most %.4g and %s", amount(n, x), amount(n, y), ratio, amount(n, slack))
 }

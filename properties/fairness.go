@@ -21,8 +21,10 @@ const FairnessName = "fairness between planes"
 // over the one that takes its place.
 //
 // Told values with a memory may remember how the planes differed, so prefixes of which
-// some device has such damping are outside; so are networks whose planes have ASNs of
-// their own, where ties between equal paths are broken differently in each.
+// some device has such damping are outside; and planes are alike only where an aggregate
+// that one has announced is announced by the other. Networks whose planes have ASNs of
+// their own are outside too: there ties between equal paths are broken differently in
+// each.
 type Fairness struct {
 	ledger
 	exchanges  []exchange // nil = not known yet
@@ -102,6 +104,11 @@ func (x *exchange) alike(m *state.Moment) bool {
 		}
 		if d != other && !reflect.DeepEqual(m.Settings[d], m.Settings[other]) {
 			return false
+		}
+		for p := range m.Topology.Prefixes { // between its thresholds an aggregate is what it was
+			if m.Topology.Prefixes[p].Aggregate != nil && a.Routes[p].Local != b.Routes[p].Local {
+				return false
+			}
 		}
 	}
 	for b, other := range x.bundle {

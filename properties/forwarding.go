@@ -159,7 +159,8 @@ func reached(m *state.Moment, prefix int) []bool {
 
 // heardBy tells by device whether news of the prefix can come to it: over sessions
 // over which the graph lets it go, and not over bundles that have failed unnoticed,
-// on which UPDATEs wait.
+// on which UPDATEs wait. Who has not heard that a path is gone may tell it on, and
+// nobody hears of a path through itself.
 func heardBy(m *state.Moment, prefix int) []bool {
 	heard := make([]bool, len(m.Snapshot.Devices))
 	var next []int
@@ -173,7 +174,8 @@ func heardBy(m *state.Moment, prefix int) []bool {
 		next = next[1:]
 		for _, b := range m.Index.Of[d] {
 			to, _ := peer(m.Network, d, int32(b))
-			if !heard[to] && !m.Snapshot.Bundles[b].Unseen && m.Damped.TellsTo(d, prefix, int32(b)) {
+			throughIt := slices.Contains(m.Snapshot.Devices[d].Routes[prefix].Told.Path, m.Topology.Devices[to].ASN)
+			if !heard[to] && !throughIt && !m.Snapshot.Bundles[b].Unseen && m.Damped.TellsTo(d, prefix, int32(b)) {
 				heard[to], next = true, append(next, to)
 			}
 		}

@@ -113,7 +113,11 @@ func TestWhatIsToldIsHeardAlike(t *testing.T) {
 		value := generate.Bandwidth(src)
 		var body []byte
 		for _, transitive := range []bool{src.IntN(2) == 0, src.IntN(2) == 0} {
-			sent := linkbw.Community{Transitive: transitive, ASN: linkbw.GlobalAdministrator(uint32(src.IntN(1 << 31))), Value: value}
+			asn := uint32(src.IntN(1 << 31))
+			sent := linkbw.Community{Transitive: transitive, ASN: linkbw.GlobalAdministrator(asn), Value: value}
+			if want := asn; asn > math.MaxUint16 && sent.ASN != 23456 || asn <= math.MaxUint16 && uint32(sent.ASN) != want {
+				t.Fatalf("BAGRIG_SEED=%d, case %d: ASN %d is told as %d, want itself or AS_TRANS", seed, i, asn, sent.ASN)
+			}
 			octets := sent.Encode()
 			body = append(body, octets[:]...)
 			back, err := linkbw.Decode(octets[:])

@@ -14,7 +14,7 @@ import (
 // twoRuns plays a rule that takes two runs on many generated cases.
 func twoRuns(t *testing.T, usual int, change func(r *rand.Rand, sc *harness.Scenario), rule func(*harness.Scenario, bool) (state.Outcome, error)) {
 	t.Helper()
-	seed := seedOfRun(t)
+	seed := seedOfPush(t)
 	exercised := 0
 	for i := range casesOfRun(t, usual) {
 		r := rand.New(rand.NewPCG(uint64(seed), uint64(i)))

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -106,7 +107,7 @@ func newSweep(t *testing.T, engine string, usual int) *sweep {
 		t.Fatalf("-engine %q: want one of %q", e, harness.Engines())
 	}
 	return &sweep{
-		t: t, engine: engine, seed: seedOfRun(t), cases: casesOfRun(t, usual),
+		t: t, engine: engine, seed: seedOfPush(t), cases: casesOfRun(t, usual),
 		failures: map[int][]string{}, errors: map[int]error{}, exercised: map[string]int{}, judged: map[string]int{},
 	}
 }
@@ -242,9 +243,9 @@ func (s *sweep) unexercised() {
 	if s.cases < everyCase || s.t.Context().Err() != nil {
 		return
 	}
-	for name, n := range s.exercised {
-		if n == 0 {
-			s.t.Errorf("%s: never exercised", name)
+	for _, c := range All() {
+		if name := c.Name(); s.exercised[name] == 0 {
+			s.t.Errorf("%s: never exercised, and judged in %d of %d cases", name, s.judged[name], s.cases)
 		}
 	}
 }
@@ -271,7 +272,7 @@ func keepCase(ctx context.Context, sc *harness.Scenario, property, dir string) s
 	fail.Scenario = expecting(ctx, fail.Scenario, property)
 	path, err := fail.Place(dir)
 	if err == nil {
-		fail.Command = "bagrig replay " + path
+		fail.Command = "bagrig replay " + filepath.Join("properties", path) // from the repository's root
 		err = fail.Write(path)
 	}
 	text, printed := fail.Text()

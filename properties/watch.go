@@ -19,16 +19,23 @@ import (
 //	properties.Check(t, rig, properties.All()...)
 //	rig.Play(ctx, events...)
 //
-// A rule that was never put to the test proves nothing; Exercised names those that the
+// It is fatal to the test to attach rules while UPDATEs are held. A rule that was never
+// put to the test proves nothing; Exercised names those that the
 // test is about.
 func Check(t testing.TB, rig *harness.Rig, checks ...state.Check) {
 	t.Helper()
+	if held := rig.Snapshot().Held; len(held) > 0 {
+		t.Fatalf("properties.Check: UPDATEs of %d directed sessions are held: what they are told on release nobody would have allowed; attach the rules before the hold", len(held))
+	}
+	if i := slices.Index(checks, nil); i >= 0 {
+		t.Fatalf("properties.Check: check %d is nil", i+1)
+	}
+	first := len(rig.Outcomes())
 	rig.Watch(checks...)
-	own := rig.Outcomes()
-	first := len(own) - len(checks)
+	end := len(rig.Outcomes())
 	t.Cleanup(func() {
 		t.Helper()
-		for _, o := range rig.Outcomes()[first : first+len(checks)] {
+		for _, o := range rig.Outcomes()[first:end] {
 			if o.Violated > 0 {
 				t.Error(violatedText(o))
 			}

@@ -132,7 +132,8 @@ type Check interface {
 }
 
 // RoundCheck is a rule that also looks between the rounds of a window, where
-// only Moment.Snapshot, the network and the events so far are known.
+// only Moment.Snapshot, the network and the events so far are known. It is shown the
+// rounds of windows with a drain or a restart: what is planned can be without loss.
 type RoundCheck interface {
 	Check
 	LookRound(m *Moment, events []Event)

@@ -10,16 +10,18 @@ import (
 	"github.com/bagrig/bagrig/topologies"
 )
 
-// Events draws a schedule for a network. In half of the cases each event follows
+// Events draws a schedule for a network. In a few cases one thing is taken out of
+// service with care, and nothing else happens that ends sessions. Of the others, in half of the cases each event follows
 // when the one before is settled; in the others each has its time, so that they
 // overlap. All of them may have no effect. The end, except in some, mends
 // everything, so that the network is at full health again.
 func Events(src Source, sc *harness.Scenario, limits Limits) []state.Event {
 	l := limits.filledIn()
 	d := newSchedule(src, sc, l)
-	n := between(src, 1, l.Events)
-	for range n {
-		d.add(d.event())
+	if !oneIn(src, 6) || !d.careful() {
+		for range between(src, 1, l.Events) {
+			d.add(d.event())
+		}
 	}
 	if len(d.events) == 0 {
 		d.add(d.down())
@@ -29,6 +31,49 @@ func Events(src Source, sc *harness.Scenario, limits Limits) []state.Event {
 		d.mend()
 	}
 	return d.events
+}
+
+// careful draws how an operator takes a device or a plane out of service: warm first, so
+// that traffic goes elsewhere, perhaps in a network that has lost some capacity. It tells
+// whether there is any that has another beside it.
+func (d *schedule) careful() bool {
+	var drains []state.Event
+	beside := besides(d.sc.Topology)
+	for _, dev := range d.sc.Topology.Devices {
+		e := state.Event{Kind: "drain", Device: dev.Name}
+		if dev.Role == topologies.Bag && dev.Plane > 0 && oneIn(d.src, 4) {
+			e = state.Event{Kind: "drain", Plane: dev.Plane}
+		}
+		if beside(dev) > 1 && dev.Role > topologies.Spine && dev.Role != topologies.Backbone {
+			drains = append(drains, e)
+		}
+	}
+	if len(drains) == 0 {
+		return false
+	}
+	d.timed = false
+	for range d.src.IntN(2) {
+		d.add(d.degrade())
+	}
+	e := pick(d.src, drains...)
+	for _, e.State = range []string{"warm", "drained"} {
+		d.add(e, true)
+	}
+	for range d.src.IntN(2) {
+		d.add(d.degrade())
+	}
+	return true
+}
+
+// besides tells of how many devices a device is one that have one place: one role in one
+// region and fabric.
+func besides(t *topologies.Topology) func(topologies.Device) int {
+	place := func(d topologies.Device) string { return d.Role.String() + d.Region + d.Fabric }
+	beside := map[string]int{}
+	for _, d := range t.Devices {
+		beside[place(d)]++
+	}
+	return func(d topologies.Device) int { return beside[place(d)] }
 }
 
 // schedule is a schedule that is being drawn.

@@ -78,6 +78,18 @@ func Limitations() []Limitation {
 			},
 		},
 		{
+			"an aggregate that remembers, and a path lost where a longer way stands beside a shorter one", "path hunting takes what supports it for a moment, and between its thresholds it stays away", []string{endState, proportion, noBlackHole, containment, aggregated},
+			func(sc *harness.Scenario) bool {
+				return remembersAggregate(sc.Topology) && detours(sc.Topology) && slices.ContainsFunc(sc.Events, func(e state.Event) bool { return draining(e) || e.Kind == "set" || mayEndSessions(e) })
+			},
+		},
+		{
+			"an aggregate by capacity that remembers beside events with times", "of two changes at one moment the graph takes one first, and between its thresholds the aggregate is what the first left", []string{endState, proportion, noBlackHole, aggregated},
+			func(sc *harness.Scenario) bool {
+				return aggregatesByCapacity(sc) && remembersAggregate(sc.Topology) && slices.ContainsFunc(sc.Events, func(e state.Event) bool { return e.At != 0 })
+			},
+		},
+		{
 			"a restart beside a failure that nobody has noticed", "it is not modelled, and refused: the other end cannot hear that the speaker restarts", nil,
 			restartBesideUnnoticed,
 		},
@@ -127,9 +139,11 @@ func Limitations() []Limitation {
 			},
 		},
 		{
-			"a drain that some refuse to hear of", "who does not import routes with the graceful-shutdown community has none while their teller is warm", []string{hitless},
+			"a drain where some refuse routes", "who does not import all routes may leave others a single way, and who refuses the graceful-shutdown community has none while their teller is warm", []string{hitless},
 			func(sc *harness.Scenario) bool {
-				return anyKnob(sc, func(s topologies.Settings) bool { return slices.Contains(s.RejectTagged, gracefulShutdown) })
+				return anyKnob(sc, func(s topologies.Settings) bool {
+					return len(s.RejectClasses) > 0 || len(s.RejectTagged) > 0
+				})
 			},
 		},
 		{
@@ -165,6 +179,15 @@ func Limitations() []Limitation {
 		{
 			"a quantizer whose step is more than one member", "two told values between the steps may differ by more than the error bound", []string{proportion},
 			coarse,
+		},
+		{
+			"a grid that ends below what is told", "all values beyond the anchor are told as the anchor, whatever their ratio", []string{proportion},
+			func(sc *harness.Scenario) bool {
+				return anyTold(sc, func(s damping.ToldStage) bool {
+					q, ok := s.(damping.Quantize)
+					return ok && q.Anchor > 0 && q.Anchor < mostOfADevice(sc.Topology)
+				})
+			},
 		},
 		{
 			"pace", "between two rounds a bottleneck value may be one that no quiet shows; the rule sees quiets alone, and takes what pace keeps of it for a lie", []string{toldInLaw},
@@ -312,11 +335,7 @@ func aggregatesByCapacity(sc *harness.Scenario) bool {
 // drainedAtOnce tells whether something is drained that the event before has not
 // made warm, or that may have nothing beside it that traffic could take.
 func drainedAtOnce(sc *harness.Scenario) bool {
-	beside := map[string]int{} // by role, region and fabric
-	place := func(d topologies.Device) string { return d.Role.String() + d.Region + d.Fabric }
-	for _, d := range sc.Topology.Devices {
-		beside[place(d)]++
-	}
+	beside := besides(sc.Topology)
 	for i, e := range sc.Events {
 		if e.Kind != "drain" || e.State != "drained" {
 			continue
@@ -328,7 +347,7 @@ func drainedAtOnce(sc *harness.Scenario) bool {
 			return true
 		}
 		for _, d := range sc.Topology.Devices {
-			if d.Name == e.Device && (d.Role <= topologies.Spine || d.Role == topologies.Backbone || beside[place(d)] < 2) || e.Plane != 0 && d.Role == topologies.Bag && beside[place(d)] < 2 {
+			if d.Name == e.Device && (d.Role <= topologies.Spine || d.Role == topologies.Backbone || beside(d) < 2) || e.Plane != 0 && d.Role == topologies.Bag && beside(d) < 2 {
 				return true
 			}
 		}
@@ -345,9 +364,6 @@ func warmed(e state.Event) bool { return e.Kind == "drain" && e.State == "warm" 
 func detours(t *topologies.Topology) bool {
 	return slices.ContainsFunc(t.Devices, func(d topologies.Device) bool { return d.Role == topologies.Rack || d.Role >= topologies.Hub })
 }
-
-// gracefulShutdown is the community of RFC 8326.
-const gracefulShutdown = 65535 << 16
 
 // originatedTwice tells whether a prefix has origins in several fabrics.
 func originatedTwice(t *topologies.Topology) bool {
@@ -384,6 +400,20 @@ func coarse(sc *harness.Scenario) bool {
 		}
 		return false
 	})
+}
+
+// mostOfADevice is the most capacity that a device has bundles of, in bits/s: no told
+// value is higher.
+func mostOfADevice(t *topologies.Topology) (most uint64) {
+	ix := t.Index()
+	of := make([]uint64, len(t.Devices))
+	for i, b := range t.Bundles {
+		for _, end := range ix.Ends[i] {
+			of[end] += b.Capacity(b.Members)
+			most = max(most, of[end])
+		}
+	}
+	return most
 }
 
 func planOf(sc *harness.Scenario) damping.Plan {

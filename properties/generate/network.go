@@ -76,7 +76,7 @@ type drawn struct {
 // shape draws a shape of at most so many devices.
 func shape(src Source, l Limits) topologies.Shape {
 	s := drawn{Shape: topologies.Shape{
-		Name: "generated", Regions: pick(src, 2, 1, 3), Planes: pick(src, 2, 1, 3), Speed: 800e9,
+		Name: "generated", Regions: pick(src, 1, 2, 3), Planes: pick(src, 1, 2, 3), Speed: 800e9,
 		SpineEdge: link(src, 300), EdgeBag: link(src, 3000), BagBag: link(src, 80_000), RackSpine: link(src, 100), SpineBag: link(src, 1000),
 		BagHub: link(src, 6000), HubBackbone: link(src, 500_000), BagBackbone: link(src, 500_000),
 		SpineUnits: units, EdgeUnits: units, BagUnits: units, RackUnits: units, HubUnits: units, BackboneUnits: units,
@@ -88,7 +88,7 @@ func shape(src Source, l Limits) topologies.Shape {
 		s.Groups = append(s.Groups, group(src))
 		s.Groups[1].Count = 1
 	}
-	if oneIn(src, 5) {
+	if oneIn(src, 8) {
 		s.hubs, s.both = between(src, 1, 2), oneIn(src, 2)
 	}
 	if oneIn(src, 8) {
@@ -112,10 +112,10 @@ func shape(src Source, l Limits) topologies.Shape {
 // group draws fabrics of one kind.
 func group(src Source) topologies.FabricGroup {
 	k := topologies.FabricGroup{
-		Count: pick(src, 1, 2, 3), Spines: pick(src, 1, 2, 4), Kind: pick(src, "dsf", "nsf", "fpf", "zone"),
-		Edges: pick(src, topologies.MatchingPlane, topologies.AllPlanes, topologies.MatchingPlane, topologies.AllPlanes, topologies.AllSpinePlanes),
+		Count: pick(src, 1, 2, 1, 3), Spines: pick(src, 1, 2, 4), Kind: pick(src, "dsf", "nsf", "fpf", "zone"),
+		Edges: pick(src, topologies.MatchingPlane, topologies.AllPlanes, topologies.MatchingPlane, topologies.AllPlanes, topologies.MatchingPlane, topologies.AllSpinePlanes),
 	}
-	if k.Edges == topologies.AllSpinePlanes || oneIn(src, 8) {
+	if k.Edges == topologies.AllSpinePlanes || oneIn(src, 10) {
 		k.Racks = between(src, 1, 2)
 	}
 	if oneIn(src, 3) {
@@ -148,7 +148,7 @@ func (s *drawn) devices() int {
 }
 
 // smaller are the ways in which there may be less; there is none only of the
-// smallest network, which has six devices.
+// smallest network, which has six devices at most.
 func (s *drawn) smaller() (ways []func()) {
 	may := func(can bool, less func()) {
 		if can {
@@ -206,7 +206,7 @@ func (s *drawn) aggregate(src Source) {
 		// Spines that meet the bags hear of one another from above alone.
 		announceable = announceable && (k.Edges == topologies.MatchingPlane || k.Racks > 0)
 	}
-	ofFabric, ofRegion := announceable && oneIn(src, 4), oneIn(src, 6)
+	ofFabric, ofRegion := announceable && oneIn(src, 4), oneIn(src, 10)
 	if !ofFabric && !ofRegion {
 		return
 	}
