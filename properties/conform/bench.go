@@ -14,6 +14,7 @@ import (
 
 // bench is the device with the tester's sessions around it.
 type bench struct {
+	gone     int // checks in a row before which the device did not come back
 	device   Device
 	opts     Options
 	peers    []Peer
@@ -194,13 +195,19 @@ func (b *bench) run(ctx context.Context, c Check) (Result, error) {
 			return r, nil
 		}
 	}
+	if b.gone >= mostGone {
+		r.Verdict, r.Reason = Errored, fmt.Sprintf("not asked: the device did not come back for %d checks before", mostGone)
+		return r, nil
+	}
 	if err := b.connect(ctx, b.standing()); err != nil {
 		if ctx.Err() != nil {
 			return r, ctx.Err()
 		}
+		b.gone++
 		r.Verdict, r.Reason = Errored, err.Error()
 		return r, nil
 	}
+	b.gone = 0
 	t := &trial{ctx: ctx, bench: b, check: c, from: map[string]int{}, prefix: prefix4(b.numbers[c.Name], 0), beside: prefix4(b.numbers[c.Name], 1)}
 	if slices.Contains(c.Needs, IPv6) {
 		t.prefix = prefix6(b.numbers[c.Name])
@@ -214,6 +221,9 @@ func (b *bench) run(ctx context.Context, c Check) (Result, error) {
 	t.clean()
 	return r, nil
 }
+
+// mostGone is for how many checks in a row the bench waits for a device that is gone.
+const mostGone = 3
 
 func (b *bench) close() {
 	for _, s := range b.sessions {
