@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"harness":          {"harness", "speakers", "topologies", "damping", "fib"},
 	"properties":       {"properties", "harness", "speakers", "topologies", "damping", "fib"},
 
+	"damping/dampingtest": {"damping"},
 	"properties/generate": {"harness", "speakers", "topologies", "damping", "fib"},
 	"fuzz":                {"properties", "harness", "speakers", "topologies", "damping", "fib"},
 	"cmd":                 {""},

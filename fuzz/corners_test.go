@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/damping/dampingtest"
 	"github.com/bagrig/bagrig/fib"
 	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/sim"
@@ -34,7 +35,7 @@ func corners() []corner {
 		{name: "messages take time", turn: func(*rand.Rand, *harness.Scenario) {}, timed: true},
 		{name: "a device takes no IPv6", turn: takesNoIPv6},
 		{name: "damping tells little as nothing", turn: func(_ *rand.Rand, sc *harness.Scenario) { tells(sc, littleIsNothing{}) }},
-		{name: "damping is never content", turn: func(_ *rand.Rand, sc *harness.Scenario) { tells(sc, restless{}) }, ends: state.ErrNoConvergence},
+		{name: "damping is never content", turn: func(_ *rand.Rand, sc *harness.Scenario) { tells(sc, dampingtest.Restless{}) }, ends: state.ErrNoConvergence},
 		{name: "damping withholds", turn: func(_ *rand.Rand, sc *harness.Scenario) {
 			tells(sc, damping.Penalty{Withdraw: 1000, Attribute: 500, Suppress: 600, Reuse: 300, Max: 4000, HalfLife: time.Minute, MaxSuppress: 10 * time.Minute, OnSuppress: damping.Withhold})
 		}},
@@ -121,29 +122,6 @@ func (littleIsNothing) Step(_ time.Duration, in damping.Value) (damping.Value, t
 		in.Bits = 0
 	}
 	return in, damping.Never
-}
-
-// restless tells each value lower than the first as one without, and with, and so on.
-type restless struct{}
-
-func (restless) NewTold() damping.ToldPolicy { return &restlessPolicy{} }
-func (restless) Law() damping.Law            { return damping.Law{} }
-func (restless) String() string              { return "restless" }
-
-type restlessPolicy struct {
-	first  uint64
-	hidden bool
-}
-
-func (p *restlessPolicy) Step(now time.Duration, in damping.Value) (damping.Value, time.Duration) {
-	if in.Reach != damping.Valued || in.Bits >= p.first {
-		p.first = max(p.first, in.Bits)
-		return in, damping.Never
-	}
-	if p.hidden = !p.hidden; p.hidden {
-		in = damping.Value{Reach: damping.Unvalued}
-	}
-	return in, now
 }
 
 // cornerCases is how many cases each corner has where BAGRIG_CASES does not say.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/damping/dampingtest"
 	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/sim"
 	"github.com/bagrig/bagrig/harness/state"
@@ -231,34 +231,10 @@ var covered = []struct {
 		reaches: twoPlanes + "events:\n  - flap: {bundle: r1-f1-s1--r1-f1-e1, members: 20, count: 3, period: 10s}\n  - degrade: {bundle: r1-bag1--r2-bag1, members: 20, at: 5s}\n",
 		misses:  twoPlanes + "events:\n  - degrade: {bundle: r1-f1-s1--r1-f1-e1, members: 20, at: 5s}\n  - degrade: {bundle: r1-bag1--r2-bag1, members: 20, at: 5s}\n"},
 	{state: "oscillation found", with: func(sc *harness.Scenario) {
-		sc.Plan = &damping.Plan{Name: "restless", Told: []damping.ToldRule{{Role: "bag", Stages: []damping.ToldStage{restless{}}}}}
+		sc.Plan = &damping.Plan{Name: "restless", Told: []damping.ToldRule{{Role: "bag", Stages: []damping.ToldStage{dampingtest.Restless{}}}}}
 	},
 		reaches: twoPlanes + "events:\n  - degrade: {bundle: r1-bag1--r2-bag1, members: 20}\n",
 		misses:  twoPlanes + "events:\n  - degrade: {bundle: r1-bag1--r2-bag1, members: 20}\n"},
-}
-
-// restless is damping that tells a value below the first one and none in turn, and
-// is never content.
-type restless struct{}
-
-func (restless) NewTold() damping.ToldPolicy { return &restlessPolicy{} }
-func (restless) Law() damping.Law            { return damping.Law{} }
-func (restless) String() string              { return "restless" }
-
-type restlessPolicy struct {
-	first  uint64
-	hidden bool
-}
-
-func (p *restlessPolicy) Step(now time.Duration, in damping.Value) (damping.Value, time.Duration) {
-	if in.Reach != damping.Valued || in.Bits >= p.first {
-		p.first = max(p.first, in.Bits)
-		return in, damping.Never
-	}
-	if p.hidden = !p.hidden; p.hidden {
-		in = damping.Value{Reach: damping.Unvalued}
-	}
-	return in, now
 }
 
 // reachedIn plays a scenario and gives the states that it reaches.

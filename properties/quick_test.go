@@ -155,7 +155,7 @@ func (s *sweep) play(group int) {
 	var err error
 	if s.engine == harness.Sim {
 		if base, err = harness.Start(s.t.Context(), options(network)); err != nil {
-			s.note(group*perNetwork, nil, nil, fmt.Errorf("bring-up: %w", err))
+			s.note(group*perNetwork, nil, fmt.Errorf("bring-up: %w", err))
 			return
 		}
 		defer base.Close()
@@ -163,7 +163,7 @@ func (s *sweep) play(group int) {
 	for i := group * perNetwork; i < min((group+1)*perNetwork, s.cases); i++ {
 		sc := s.scenario(i, network)
 		outcomes, err := s.one(base, sc)
-		s.note(i, sc, outcomes, err)
+		s.note(i, outcomes, err)
 	}
 }
 
@@ -194,7 +194,7 @@ func (s *sweep) one(base *harness.Rig, sc *harness.Scenario) (_ []state.Outcome,
 }
 
 // note writes down how a case ended.
-func (s *sweep) note(i int, _ *harness.Scenario, outcomes []state.Outcome, err error) {
+func (s *sweep) note(i int, outcomes []state.Outcome, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	failures := shrink.Failures(&state.Result{Outcomes: outcomes}, err)

@@ -244,18 +244,9 @@ func (l *lane) write(reports []*conform.Report) error {
 	if err := os.MkdirAll(l.out, 0o777); err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
-	asJSON, err := conform.JSON(reports)
-	if err != nil {
-		return err
-	}
-	asXML, err := conform.JUnit(reports)
-	if err != nil {
-		return err
-	}
-	for name, data := range map[string][]byte{"conform.json": asJSON, "conform.xml": asXML, "interop.txt": []byte(conform.Matrix(reports))} {
-		if err := os.WriteFile(filepath.Join(l.out, name), data, 0o644); err != nil {
-			return fmt.Errorf("-out: %w", err)
-		}
+	text := os.WriteFile(filepath.Join(l.out, "interop.txt"), []byte(conform.Matrix(reports)), 0o644)
+	if err := errors.Join(conform.Write(l.out, reports), text); err != nil {
+		return fmt.Errorf("-out: %w", err)
 	}
 	return nil
 }

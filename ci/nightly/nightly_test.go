@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/bagrig/bagrig/harness/report/junit"
 )
 
 // module writes a module with fuzz targets and suites of its own.
@@ -159,12 +161,12 @@ func documentOf(t *testing.T, cfg config) *document {
 			t.Errorf("%s: finding %s and its command are not in it:\n%s", pageFile, f.ID, page)
 		}
 	}
-	var junit junitSuites
+	var tests junit.Document
 	if data, err = os.ReadFile(filepath.Join(cfg.out, junitFile)); err == nil {
-		err = xml.Unmarshal(data, &junit)
+		err = xml.Unmarshal(data, &tests)
 	}
-	if want := len(d.Parts) + count(d.States != nil); err != nil || junit.Suite.Tests != want || len(junit.Suite.Cases) != want {
-		t.Errorf("%s: got %+v and %v, want %d tests", junitFile, junit.Suite, err, want)
+	if want := len(d.Parts) + count(d.States != nil); err != nil || len(tests.Suites) != 1 || tests.Suites[0].Tests != want || len(tests.Suites[0].Cases) != want {
+		t.Errorf("%s: got %+v and %v, want %d tests", junitFile, tests, err, want)
 	}
 	return &d
 }

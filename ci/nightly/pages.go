@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bagrig/bagrig/harness/report"
+	"github.com/bagrig/bagrig/harness/report/junit"
 	"github.com/bagrig/bagrig/properties"
 )
 
@@ -268,41 +268,11 @@ func inline(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", "\\|")
 }
 
-// The JUnit form, as Jenkins, GitLab and GitHub read it.
-type (
-	junitSuites struct {
-		XMLName xml.Name   `xml:"testsuites"`
-		Suite   junitSuite `xml:"testsuite"`
-	}
-	junitSuite struct {
-		Name      string      `xml:"name,attr"`
-		Timestamp string      `xml:"timestamp,attr"`
-		Seconds   string      `xml:"time,attr"`
-		Tests     int         `xml:"tests,attr"`
-		Failures  int         `xml:"failures,attr"`
-		Errors    int         `xml:"errors,attr"`
-		Skipped   int         `xml:"skipped,attr"`
-		Cases     []junitCase `xml:"testcase"`
-	}
-	junitCase struct {
-		Class   string       `xml:"classname,attr"`
-		Name    string       `xml:"name,attr"`
-		Seconds string       `xml:"time,attr"`
-		Failure *junitReason `xml:"failure"`
-		Error   *junitReason `xml:"error"`
-		Skipped *junitReason `xml:"skipped"`
-	}
-	junitReason struct {
-		Message string `xml:"message,attr"`
-		Text    string `xml:",chardata"`
-	}
-)
-
 // junit is nightly.xml: a testcase for each part, and one for the states.
 func (d *document) junit() ([]byte, error) {
-	s := junitSuite{Name: "bagrig.nightly", Timestamp: d.Started, Seconds: fmt.Sprintf("%.3f", d.TookS)}
+	s := junit.Suite{Name: "bagrig.nightly", Timestamp: d.Started, Seconds: fmt.Sprintf("%.3f", d.TookS)}
 	for _, p := range d.Parts {
-		c := junitCase{Class: "nightly." + string(p.Kind), Name: p.name(), Seconds: fmt.Sprintf("%.3f", p.TookS)}
+		c := junit.Case{Class: "nightly." + string(p.Kind), Name: p.name(), Seconds: fmt.Sprintf("%.3f", p.TookS)}
 		switch p.Status {
 		case statusFailed:
 			var titles, texts []string
@@ -311,36 +281,24 @@ func (d *document) junit() ([]byte, error) {
 					titles, texts = append(titles, f.Title), append(texts, f.Text)
 				}
 			}
-			c.Failure = &junitReason{Message: strings.Join(titles, "; "), Text: strings.Join(texts, "\n\n")}
+			c.Failure = &junit.Reason{Message: strings.Join(titles, "; "), Text: strings.Join(texts, "\n\n")}
 		case statusNotRun:
-			c.Error = &junitReason{Message: p.Note}
+			c.Error = &junit.Reason{Message: p.Note}
 		case statusPassed:
 		default:
-			c.Skipped = &junitReason{Message: string(p.Status)}
+			c.Skipped = &junit.Reason{Message: string(p.Status)}
 		}
 		s.Cases = append(s.Cases, c)
 	}
 	if r := d.States; r != nil {
-		c := junitCase{Class: "nightly", Name: "every state of behaviour is reached", Seconds: "0.000"}
+		c := junit.Case{Class: "nightly", Name: "every state of behaviour is reached", Seconds: "0.000"}
 		switch {
 		case !r.Judged:
-			c.Skipped = &junitReason{Message: "not judged: the night was cut short, or a suite had no round"}
+			c.Skipped = &junit.Reason{Message: "not judged: the night was cut short, or a suite had no round"}
 		case len(r.Never) > 0:
-			c.Failure = &junitReason{Message: "never reached: " + strings.Join(r.Never, ", ")}
+			c.Failure = &junit.Reason{Message: "never reached: " + strings.Join(r.Never, ", ")}
 		}
 		s.Cases = append(s.Cases, c)
 	}
-	for _, c := range s.Cases {
-		s.Tests++
-		switch {
-		case c.Failure != nil:
-			s.Failures++
-		case c.Error != nil:
-			s.Errors++
-		case c.Skipped != nil:
-			s.Skipped++
-		}
-	}
-	data, err := xml.MarshalIndent(junitSuites{Suite: s}, "", "  ")
-	return append([]byte(xml.Header), append(data, '\n')...), err
+	return junit.Write(s)
 }

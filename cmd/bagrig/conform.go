@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -288,31 +287,14 @@ func (f *conformFlags) run(ctx context.Context, w, stderr io.Writer, out string)
 			return err
 		}
 	}
-	if err := writeConform(out, reports); err != nil {
-		return err
+	if err := conform.Write(out, reports); err != nil {
+		return fmt.Errorf("--out: %w", err)
 	}
 	if _, err := fmt.Fprintf(w, "folder  %s\n", out); err != nil {
 		return err
 	}
 	if !held {
 		return ended(exitViolated)
-	}
-	return nil
-}
-
-func writeConform(out string, reports []*conform.Report) error {
-	asJSON, err := conform.JSON(reports)
-	if err != nil {
-		return err
-	}
-	asXML, err := conform.JUnit(reports)
-	if err != nil {
-		return err
-	}
-	for name, data := range map[string][]byte{"conform.json": asJSON, "conform.xml": asXML} {
-		if err := os.WriteFile(filepath.Join(out, name), data, 0o644); err != nil {
-			return fmt.Errorf("--out: %w", err)
-		}
 	}
 	return nil
 }

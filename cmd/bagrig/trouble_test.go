@@ -7,45 +7,21 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/damping/dampingtest"
 	"github.com/bagrig/bagrig/harness"
 	"github.com/bagrig/bagrig/harness/report"
 	"github.com/bagrig/bagrig/harness/sim"
 	"github.com/bagrig/bagrig/harness/state"
 )
 
-// restless is a damping that tells a value below the first one and none in turn,
-// and is never content.
-type restless struct{}
-
-func (restless) NewTold() damping.ToldPolicy { return &restlessPolicy{} }
-func (restless) Law() damping.Law            { return damping.Law{} }
-func (restless) String() string              { return "restless" }
-
-type restlessPolicy struct {
-	first  uint64
-	hidden bool
-}
-
-func (p *restlessPolicy) Step(now time.Duration, in damping.Value) (damping.Value, time.Duration) {
-	if in.Reach != damping.Valued || in.Bits >= p.first {
-		p.first = max(p.first, in.Bits)
-		return in, damping.Never
-	}
-	if p.hidden = !p.hidden; p.hidden {
-		in = damping.Value{Reach: damping.Unvalued}
-	}
-	return in, now
-}
-
 func TestAnOscillationEndsTheRunWithStatusOneAndARunFolder(t *testing.T) {
 	sc, err := harness.ReadScenario("restless.yaml", []byte("topology: prometheus-mini\nengine: sim\nevents:\n  - degrade: {bundle: r1-bag1--r2-bag1, members: 24}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	sc.Plan = &damping.Plan{Name: "restless", Told: []damping.ToldRule{{Role: "bag", Stages: []damping.ToldStage{restless{}}}}}
+	sc.Plan = &damping.Plan{Name: "restless", Told: []damping.ToldRule{{Role: "bag", Stages: []damping.ToldStage{dampingtest.Restless{}}}}}
 	out := t.TempDir()
 	var stdout, stderr bytes.Buffer
 	if got := run(context.Background(), sc, sim.Schedule{}, runFlags{out: out, json: true}, "bagrig run restless.yaml", &stdout, &stderr); got != ended(exitViolated) {

@@ -108,8 +108,7 @@ type Engine struct {
 	ends     []endOfRIB
 	onRound  func()
 
-	recordActions bool
-	actions       []actions // by device
+	actions hardware.Actions // nil = nobody wants to know
 
 	closed  map[int32]string // sessions that a speaker ended, by bundle: its name
 	past    state.Counters
@@ -215,7 +214,7 @@ func (e *Engine) startSpeakers(ctx context.Context) error {
 		s, err := gobgp.Start(ctx, gobgp.Options{
 			Name: d.Name, RouterID: e.plan.device[i], Port: e.opts.Port, Listen: e.plan.listen[i],
 			Core: core, Config: cfg, Prefixes: e.prefixes, Peers: e.peersOf(cfg, i), Events: events{e, i},
-			Did: func(x *speakers.Effect) { e.did(i, x) },
+			Did: func(x *speakers.Effect) { e.actions.Did(i, x) },
 		})
 		if err != nil {
 			return err

@@ -37,7 +37,7 @@ func (e *Engine) startAgain(ctx context.Context, device int32) (up []int32, err 
 			up = append(up, s.Bundle)
 		}
 	}
-	e.startsAgain(int(device))
+	e.actions.Restarts(int(device))
 	delete(e.away, device)
 	e.cores[device] = speakers.New(cfg)
 	if err := e.speakers[device].Restart(ctx, e.cores[device]); err != nil {

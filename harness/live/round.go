@@ -143,13 +143,13 @@ func (e *Engine) ceaseSessions(ctx context.Context) error {
 // step gives a speaker its input: all of it at once, or each by itself where
 // the speaker does not batch.
 func (e *Engine) step(ctx context.Context, d int, in gobgp.Frozen) (told bool, err error) {
-	e.stepping(d)
+	e.actions.Stepped(d)
 	program := func(p int32, hops []speakers.Hop) error { return e.program(d, p, hops) }
 	if e.settings[d].RIBBatch > 0 || len(in) == 0 {
 		return e.speakers[d].Step(ctx, e.now, in, program)
 	}
 	for i := range in {
-		e.stepping(d)
+		e.actions.Stepped(d)
 		t, err := e.speakers[d].Step(ctx, e.now, in[i:i+1], program)
 		told = told || t
 		if err != nil {

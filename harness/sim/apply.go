@@ -180,7 +180,7 @@ func (e *Engine) startAgain(d int) (up []int32) {
 		return nil
 	}
 	dev := e.own(d)
-	e.actions.restarts(d)
+	e.actions.Restarts(d)
 	cfg := e.coreConfig(d)
 	cfg.Restart = &speakers.Restart{At: e.now, Drain: dev.drain}
 	for i, s := range cfg.Sessions {

@@ -75,12 +75,12 @@ type Engine struct {
 	marks     []string    // by Mark
 	noClone   error       // of a damping stage that cannot be cloned
 	configs   *speakers.Configs
-	actions   actions
-	watch     *Transients // nil = nobody wants to know
-	talk      []int       // by direction: messages sent
-	changes   *changes    // of what is told; nil = nobody wants to know
-	settling  *cycle      // of timers without an event
-	tap       *tapped     // nil = there is none
+	actions   hardware.Actions // nil = nobody wants to know
+	watch     *Transients      // nil = nobody wants to know
+	talk      []int            // by direction: messages sent
+	changes   *changes         // of what is told; nil = nobody wants to know
+	settling  *cycle           // of timers without an event
+	tap       *tapped          // nil = there is none
 }
 
 // device is one speaker.

@@ -79,10 +79,10 @@ func (e *Engine) step(d int) error {
 
 // carry does what the last step asks for, in its order.
 func (e *Engine) carry(d int, dump bool) error {
-	e.actions.stepped(d)
+	e.actions.Stepped(d)
 	for i := range e.effects {
 		x := &e.effects[i]
-		e.actions.did(d, x)
+		e.actions.Did(d, x)
 		switch x.Kind {
 		case speakers.Program, speakers.Unprogram:
 			if err := e.tables[d].Carry(e.topology.Prefixes[x.Prefix].Prefix, x.Hops); err != nil {

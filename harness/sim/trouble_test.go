@@ -9,33 +9,9 @@ import (
 	"time"
 
 	"github.com/bagrig/bagrig/damping"
+	"github.com/bagrig/bagrig/damping/dampingtest"
 	"github.com/bagrig/bagrig/harness/state"
 )
-
-// restless is a damping that is never content with a value below the first one: it
-// tells it, and none, in turn, every so often; 0 is at once.
-type restless struct{ every time.Duration }
-
-func (r restless) NewTold() damping.ToldPolicy { return &restlessPolicy{every: r.every} }
-func (restless) Law() damping.Law              { return damping.Law{} }
-func (restless) String() string                { return "restless" }
-
-type restlessPolicy struct {
-	every  time.Duration
-	first  uint64
-	hidden bool
-}
-
-func (p *restlessPolicy) Step(now time.Duration, in damping.Value) (damping.Value, time.Duration) {
-	if in.Reach != damping.Valued || in.Bits >= p.first {
-		p.first = max(p.first, in.Bits)
-		return in, damping.Never
-	}
-	if p.hidden = !p.hidden; p.hidden {
-		in = damping.Value{Reach: damping.Unvalued}
-	}
-	return in, now + p.every
-}
 
 // disturbed is a network whose bundle s1--e1 has lost members where a bag's damping
 // is restless, and what became of it.
@@ -44,7 +20,7 @@ func disturbed(t *testing.T, every time.Duration, schedule Schedule, bundles ...
 	net := network(t, append(slices.Clone(chain), bundles...), "10.0.0.0/24 s1", "10.0.1.0/24 s3")
 	e := settled(t, Options{
 		Topology: net, Settings: batches(net, 0), Schedule: schedule,
-		Plan: &damping.Plan{Name: "restless", Told: []damping.ToldRule{{Role: "bag", Stages: []damping.ToldStage{restless{every}}}}},
+		Plan: &damping.Plan{Name: "restless", Told: []damping.ToldRule{{Role: "bag", Stages: []damping.ToldStage{dampingtest.Restless{Every: every}}}}},
 	})
 	apply(t, e, members(e, "s1--e1", 2))
 	return trySettle(e)

@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"encoding/xml"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/bagrig/bagrig/harness/report/junit"
 )
 
 // Counts is how many checks ended in each verdict.
@@ -175,63 +179,49 @@ func ReadJSON(data []byte) ([]*Report, error) {
 	return d.Devices, nil
 }
 
-// The JUnit form.
-type (
-	suites struct {
-		XMLName xml.Name `xml:"testsuites"`
-		Suites  []suite  `xml:"testsuite"`
+// Write writes conform.json and conform.xml into a folder.
+func Write(folder string, reports []*Report) error {
+	asJSON, err := JSON(reports)
+	if err != nil {
+		return err
 	}
-	suite struct {
-		Name     string     `xml:"name,attr"`
-		Tests    int        `xml:"tests,attr"`
-		Failures int        `xml:"failures,attr"`
-		Errors   int        `xml:"errors,attr"`
-		Skipped  int        `xml:"skipped,attr"`
-		Cases    []testCase `xml:"testcase"`
+	asXML, err := JUnit(reports)
+	if err != nil {
+		return err
 	}
-	testCase struct {
-		Class   string  `xml:"classname,attr"`
-		Name    string  `xml:"name,attr"`
-		Failure *reason `xml:"failure"`
-		Error   *reason `xml:"error"`
-		Skipped *reason `xml:"skipped"`
-		Out     string  `xml:"system-out,omitempty"`
-	}
-	reason struct {
-		Message string `xml:"message,attr"`
-		Text    string `xml:",chardata"`
-	}
-)
+	return errors.Join(
+		os.WriteFile(filepath.Join(folder, "conform.json"), asJSON, 0o644),
+		os.WriteFile(filepath.Join(folder, "conform.xml"), asXML, 0o644),
+	)
+}
 
 // JUnit is conform.xml: a testsuite for each device, a testcase for each check.
 // A listed deviation passes, with its reason in system-out; what is not
 // applicable is skipped.
 func JUnit(reports []*Report) ([]byte, error) {
-	var all suites
+	var all []junit.Suite
 	for _, r := range reports {
-		n := r.Counts()
-		s := suite{Name: "bagrig.conform." + r.Device, Tests: len(r.Results), Failures: n[Failed], Errors: n[Errored], Skipped: n[NotApplicable]}
+		s := junit.Suite{Name: "bagrig.conform." + r.Device}
 		for _, result := range r.Results {
-			c := testCase{Class: s.Name, Name: result.Name}
+			c := junit.Case{Class: s.Name, Name: result.Name}
 			var text bytes.Buffer
 			fmt.Fprintf(&text, "\nasked  %s (%s)\n", result.Sent, strings.Join(result.Refs, ", "))
 			writeMessages(&text, "sent", result.Messages)
 			writeMessages(&text, "heard", result.Heard)
-			why := &reason{Message: result.Reason, Text: text.String()}
+			why := &junit.Reason{Message: result.Reason, Text: text.String()}
 			switch result.Verdict {
 			case Failed:
 				c.Failure = why
 			case Errored:
 				c.Error = why
 			case NotApplicable:
-				c.Skipped = &reason{Message: result.Reason}
+				c.Skipped = &junit.Reason{Message: result.Reason}
 			case Deviates:
 				c.Out = fmt.Sprintf("deviation: got %q: %s", result.Got, result.Deviation)
 			}
 			s.Cases = append(s.Cases, c)
 		}
-		all.Suites = append(all.Suites, s)
+		all = append(all, s)
 	}
-	data, err := xml.MarshalIndent(all, "", "  ")
-	return append([]byte(xml.Header), append(data, '\n')...), err
+	return junit.Write(all...)
 }

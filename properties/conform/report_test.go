@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bagrig/bagrig/harness/report/junit"
+
 	"github.com/bagrig/bagrig/topologies/yamltree"
 )
 
@@ -138,7 +140,7 @@ func TestJSONReadsBackAndJUnitCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s suites
+	var s junit.Document
 	if err := xml.Unmarshal(data, &s); err != nil {
 		t.Fatal(err)
 	}
