@@ -192,12 +192,9 @@ func (c *Containment) owe(w *state.Window) {
 // with a memory is on the way: an aggregate changes because its more-specifics do,
 // and they are told otherwise because it does.
 func (c *Containment) learnPrefixes(m *state.Moment) {
-	c.remember, c.family = make([]bool, len(m.Topology.Prefixes)), make([][]int, len(m.Topology.Prefixes))
-	for p := range c.remember {
+	c.remember, c.family = somewhere(m, remembers), make([][]int, len(m.Topology.Prefixes))
+	for p := range c.family {
 		c.family[p] = append(c.family[p], p)
-		for d := range m.Topology.Devices {
-			c.remember[p] = c.remember[p] || !c.dampings(d, p).Memoryless
-		}
 	}
 	for a, prefix := range m.Topology.Prefixes {
 		if prefix.Aggregate == nil {

@@ -74,7 +74,7 @@ func orderless(sc *harness.Scenario) error {
 
 // compareOrders compares where two orders have led.
 func (l *ledger) compareOrders(first, second *state.Moment) {
-	n, free, dampings := first.Network, memoryless(first.Network), first.ToldDampings()
+	n, remember, dampings := first.Network, somewhere(first, remembers), first.ToldDampings()
 	for p := range n.Topology.Prefixes {
 		e, slack := 1.0, 0.0 // the widest ratio of two told values of one bottleneck value, and what may be between steps, of any device
 		for d := range n.Topology.Devices {
@@ -86,11 +86,11 @@ func (l *ledger) compareOrders(first, second *state.Moment) {
 			l.found.Exercised++
 			a, b := &first.Snapshot.Devices[d].Routes[p], &second.Snapshot.Devices[d].Routes[p]
 			compare := change
-			if !free[p] {
+			if remember[p] {
 				compare = changeOfSet
 			}
 			text := compare(n, b, "the other order", a)
-			if text == "" && !free[p] && a.Told.Valued && b.Told.Valued {
+			if text == "" && remember[p] && a.Told.Valued && b.Told.Valued {
 				hops := float64(len(a.Told.Path) + 1)
 				text = apartBy(n, a, b, math.Pow(e, hops), slack*hops)
 			}

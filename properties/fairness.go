@@ -27,9 +27,9 @@ const FairnessName = "fairness between planes"
 // each.
 type Fairness struct {
 	ledger
-	exchanges  []exchange // nil = not known yet
-	known      bool
-	memoryless []bool
+	exchanges []exchange // nil = not known yet
+	known     bool
+	remember  []bool // by prefix: some device damps it with a memory
 }
 
 // NewFairness returns the check. Its worst value is the most shares that differed at
@@ -50,7 +50,7 @@ func (c *Fairness) Look(m *state.Moment) {
 		return
 	}
 	if !c.known {
-		c.known, c.exchanges, c.memoryless = true, exchanges(m.Network), memoryless(m.Network)
+		c.known, c.exchanges, c.remember = true, exchanges(m.Network), somewhere(m, remembers)
 	}
 	before := c.found.Violated
 	for i := range c.exchanges {
@@ -63,7 +63,7 @@ func (c *Fairness) Look(m *state.Moment) {
 
 func (c *Fairness) judge(m *state.Moment, x *exchange) {
 	for p, same := range x.prefixes {
-		if !same || !c.memoryless[p] {
+		if !same || c.remember[p] {
 			continue
 		}
 		for d := range m.Snapshot.Devices {

@@ -2,6 +2,7 @@ package properties
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bagrig/bagrig/harness/state"
 )
@@ -20,6 +21,8 @@ const NoLeaksName = "nothing leaks"
 // groups and members with them; these are then not compared.
 type NoLeaks struct {
 	ledger
+	constants
+	keeps  bool // what is told keeps a trace of what was
 	broken bool // something was changed since the last return
 }
 
@@ -44,16 +47,18 @@ func (c *NoLeaks) Look(m *state.Moment) {
 	for _, dir := range m.Snapshot.Held {
 		c.violate(m, "bundle "+bundleName(m.Network, dir.Bundle), "UPDATEs of one end are still held")
 	}
-	forgets := forgetsAll(m.Network)
+	if c.learn(m) {
+		c.keeps = slices.Contains(somewhere(m, keepsTrace), true)
+	}
 	for d := range m.Snapshot.Devices {
 		if !c.unseen(m, d, "its candidates and its table") {
-			c.device(m, d, forgets)
+			c.device(m, d)
 		}
 	}
 	c.worst(float64(c.found.Violated - before))
 }
 
-func (c *NoLeaks) device(m *state.Moment, d int, forgets bool) {
+func (c *NoLeaks) device(m *state.Moment, d int) {
 	now, was := &m.Snapshot.Devices[d], &m.Baseline.Devices[d]
 	name := fmt.Sprintf("device %q", m.Topology.Devices[d].Name)
 	if now.Restarting || now.Drain != was.Drain {
@@ -63,7 +68,7 @@ func (c *NoLeaks) device(m *state.Moment, d int, forgets bool) {
 	if got != want {
 		c.violate(m, name, "%d candidates: %d at the baseline", got, want)
 	}
-	if a, b := now.FIB, was.FIB; forgets && (a.Groups != b.Groups || a.Members != b.Members) {
+	if a, b := now.FIB, was.FIB; !c.keeps && (a.Groups != b.Groups || a.Members != b.Members) {
 		c.violate(m, name, "its table has %d groups and %d member entries: %d and %d at the baseline", a.Groups, a.Members, b.Groups, b.Members)
 	}
 }
@@ -78,19 +83,6 @@ func candidates(n *state.Network, d int, at *state.Device) (all int) {
 		}
 	}
 	return all
-}
-
-// forgetsAll tells whether no told value keeps a trace of what it was.
-func forgetsAll(n *state.Network) bool {
-	dampings := n.ToldDampings()
-	for d := range n.Topology.Devices {
-		for p := range n.Topology.Prefixes {
-			if !dampings(d, p).Forgets {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 func bundleText(n *state.Network, b state.Bundle) string {

@@ -19,8 +19,8 @@ const MonotonyName = "monotony"
 // were. Aggregates are outside: what is behind them may come and go.
 type Monotony struct {
 	ledger
-	before     *state.Snapshot // at the last settled moment
-	memoryless []bool          // by prefix; nil = not known yet
+	before   *state.Snapshot // at the last settled moment
+	remember []bool          // by prefix: some device damps it with a memory; nil = not known yet
 }
 
 // NewMonotony returns the check. Its worst value is the most routes with a value that
@@ -41,12 +41,12 @@ func (c *Monotony) Look(m *state.Moment) {
 	if direction == 0 {
 		return
 	}
-	if c.memoryless == nil {
-		c.memoryless = memoryless(m.Network)
+	if c.remember == nil {
+		c.remember = somewhere(m, remembers)
 	}
 	wrong := c.found.Violated
 	for p := range m.Topology.Prefixes {
-		if c.memoryless[p] && m.Topology.Prefixes[p].Aggregate == nil && onlyValues(before, m.Snapshot, p) {
+		if !c.remember[p] && m.Topology.Prefixes[p].Aggregate == nil && onlyValues(before, m.Snapshot, p) {
 			c.compare(m, before, p, direction)
 		}
 	}
@@ -85,18 +85,6 @@ func capacityChange(before, now *state.Snapshot) (direction int) {
 		}
 	}
 	return direction
-}
-
-// memoryless tells by prefix whether no device damps its told value with a memory.
-func memoryless(n *state.Network) []bool {
-	dampings, list := n.ToldDampings(), make([]bool, len(n.Topology.Prefixes))
-	for p := range list {
-		list[p] = true
-		for d := range n.Topology.Devices {
-			list[p] = list[p] && dampings(d, p).Memoryless
-		}
-	}
-	return list
 }
 
 // onlyValues tells whether nothing of a prefix but values can have changed.

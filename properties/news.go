@@ -117,6 +117,21 @@ func (c *constants) learn(m *state.Moment) bool {
 	return true
 }
 
+// somewhere tells by prefix whether the damping of told values is such at some device.
+func somewhere(m *state.Moment, such func(*state.ToldDamping) bool) []bool {
+	dampings, list := m.ToldDampings(), make([]bool, len(m.Topology.Prefixes))
+	for p := range list {
+		for d := range m.Topology.Devices {
+			list[p] = list[p] || such(dampings(d, p))
+		}
+	}
+	return list
+}
+
+func remembers(t *state.ToldDamping) bool { return !t.Memoryless }
+
+func keepsTrace(t *state.ToldDamping) bool { return !t.Forgets }
+
 // origins tells by device whether it originates the prefix.
 func (c *constants) origins(prefix int) []bool {
 	if c.origin[prefix] == nil {

@@ -32,7 +32,7 @@ func NewRestore() *Restore { return &Restore{ledger: newLedger(RestoreName, 0, "
 // something that had an effect.
 func (c *Restore) Look(m *state.Moment) {
 	if c.learn(m) {
-		c.learnPrefixes(m)
+		c.keeps = somewhere(m, keepsTrace)
 	}
 	c.news.hear(m)
 	if m.Window != nil {
@@ -68,16 +68,6 @@ func (c *Restore) Look(m *state.Moment) {
 		}
 	}
 	c.worst(float64(wrong))
-}
-
-// learnPrefixes finds the prefixes that do not return in everything.
-func (c *Restore) learnPrefixes(m *state.Moment) {
-	c.keeps = make([]bool, len(m.Topology.Prefixes))
-	for p := range c.keeps {
-		for d := range m.Topology.Devices {
-			c.keeps[p] = c.keeps[p] || !c.dampings(d, p).Forgets
-		}
-	}
 }
 
 // restored is a route as far as it must return. Which of equal paths an external device

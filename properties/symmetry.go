@@ -81,12 +81,12 @@ func (w momentsOf) Look(m *state.Moment) { w.see(m) }
 
 // compareRenamed compares two moments and gives how many prefixes it left out.
 func (l *ledger) compareRenamed(first, second *state.Moment, device, bundle []int, reorder bool) (left int) {
-	free := memoryless(first.Network)
+	remember := somewhere(first, remembers)
 	if reorder && slices.ContainsFunc(first.Settings, func(s *topologies.Settings) bool { return s.Advertise == topologies.AdvertiseBestPath }) {
 		return len(first.Topology.Prefixes)
 	}
 	for p := range first.Topology.Prefixes {
-		if reorder && (!free[p] || !samePaths(first, second, device, p)) {
+		if reorder && (remember[p] || !samePaths(first, second, device, p)) {
 			left++
 			continue
 		}
